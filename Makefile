@@ -1,0 +1,27 @@
+# Needs python3 (3.11 to 3.13, with venv) and make; everything else comes into .venv.
+PY  ?= python3
+BIN := .venv/bin
+UV  := UV_PYTHON_DOWNLOADS=never $(BIN)/uv
+SETUP := .venv/.ready
+
+.PHONY: setup demo dev test lint types bench sweep mutants lock clean
+
+setup: $(SETUP)
+
+$(BIN)/uv:
+	$(PY) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv==0.13.9
+
+$(SETUP): requirements.lock pyproject.toml | $(BIN)/uv
+	$(UV) pip sync -q --python $(BIN)/python --require-hashes --only-binary :all: --no-binary pyvips --compile-bytecode requirements.lock
+	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation --compile-bytecode -e .
+	$(UV) pip check -q --python $(BIN)/python
+	touch $@
+
+# One lock for Python 3.11 to 3.13, Linux and macOS: hashes, no address.
+lock: | $(BIN)/uv
+	$(UV) pip compile pyproject.toml --extra production --group dev --universal --python-version 3.11 --generate-hashes --fork-strategy fewest --no-strip-extras --no-annotate --no-header -q -o requirements.lock
+	! grep -nE '://|^--' requirements.lock
+
+clean:
+	rm -rf .venv .reelwright

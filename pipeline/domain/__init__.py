@@ -1,0 +1,1 @@
+"""Pure rules: standard library only, no clock, no I/O, no framework."""

@@ -1,0 +1,1 @@
+"""When it happens: each sensor asks one question, requests, and stops."""
