@@ -1,1 +1,4 @@
-"""What happens to a campaign. Read the rooms from the bottom up: domain, documents, steps, assets, jobs, api, cli."""
+"""What happens to a campaign.
+
+Read the rooms from the bottom up: domain, documents, steps, assets, jobs, api, cli.
+"""

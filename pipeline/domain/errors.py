@@ -5,7 +5,7 @@ The class names the fact, the attributes hold it, `remedy` says what the reader 
 ReelwrightError
 ├── BadInput                      what a person wrote cannot be used as it stands
 │   ├── BadDocument               a YAML document is broken or breaks its schema; holds every fault at once
-│   ├── RevisionConflict          the same revision number with other creative content, or an unknown older number
+│   ├── RevisionConflict          the revision number has other creative content, or is an unknown older one
 │   ├── WrongTenant               a brief lies in, or names, another tenant's place
 │   ├── UnknownSubject            no such campaign, rendition, attempt … in this tenant
 │   └── BadSettings               the settings file or environment names something impossible
@@ -192,9 +192,7 @@ class RemoteUnavailable(ReelwrightError):
 
     may_help = True
 
-    def __init__(
-        self, reason: str, problem: str, *, retry_after_seconds: float | None = None
-    ) -> None:
+    def __init__(self, reason: str, problem: str, *, retry_after_seconds: float | None = None) -> None:
         super().__init__(problem)
         self.reason = reason
         self.retry_after_seconds = retry_after_seconds
