@@ -1,0 +1,1 @@
+"""Remote video providers: one file each behind one protocol, found by the entry-point group."""
