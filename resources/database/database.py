@@ -1,0 +1,143 @@
+"""One database: an engine, a clock, and transactions whose outcome is known.
+
+Belongs here: running a piece of work in one transaction and finding out what became of a COMMIT that
+failed (L10). Does not belong here: what the work does.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import sqlalchemy as sa
+
+from pipeline.domain.errors import DatabaseUnavailable
+from resources.database.clock import Clock, database_clock
+from resources.database.engine import READ_ONLY, open_engine
+from resources.database.schema import audit, operations
+
+Result = TypeVar("Result")
+
+#: A transaction that lost a deadlock or a lock wait is tried this often, this far apart.
+TRIES = 5
+PAUSE_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """An open transaction with the id under which its effects can be looked up, and one time for all."""
+
+    connection: sa.Connection
+    operation_id: str
+    now: int
+
+
+class Database:
+    """Read with `reading()`, change with `run(work)`."""
+
+    def __init__(self, engine: sa.Engine, clock: Clock = database_clock) -> None:
+        self.engine = engine
+        self.clock = clock
+
+    @classmethod
+    def at(cls, url: str) -> Database:
+        return cls(open_engine(url))
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection that only reads; it takes no write lock and is rolled back at the end."""
+        with _named_trouble(), self.engine.connect().execution_options(**READ_ONLY) as connection:
+            yield connection
+
+    def now(self) -> int:
+        with self.reading() as connection:
+            return self.clock(connection)
+
+    def run(self, work: Callable[[Transaction], Result]) -> Result:
+        """Run *work* in one transaction and return what it returned, once it is durable.
+
+        *work* touches nothing but the database and may run again: after a deadlock, a lost lock wait
+        or a broken connection it is repeated, but only once the operation id proves that the try
+        before left nothing. Raises `DatabaseUnavailable` when no try succeeds.
+        """
+        operation_id = uuid.uuid4().hex
+        for left in reversed(range(TRIES)):
+            results: list[Result] = []
+            try:
+                self._try(work, operation_id, results)
+            except sa.exc.DBAPIError as error:
+                if not is_transient(error):
+                    raise
+                if results and self._happened(operation_id):
+                    return results[0]
+                if not left:
+                    raise DatabaseUnavailable(f"database: {error.orig}") from error
+                time.sleep(PAUSE_SECONDS)
+            else:
+                return results[0]
+        raise AssertionError("unreachable")
+
+    def _try(self, work: Callable[[Transaction], Result], operation_id: str, results: list[Result]) -> None:
+        with self.engine.connect() as connection, connection.begin():
+            transaction = Transaction(connection, operation_id, self.clock(connection))
+            results.append(work(transaction))
+            if not _has_audit(connection, operation_id):
+                connection.execute(operations.insert().values(id=operation_id, at=transaction.now))
+
+    def _happened(self, operation_id: str) -> bool:
+        """Whether the transaction of *operation_id* is durable; waits for the database to come back."""
+        for left in reversed(range(TRIES)):
+            try:
+                with self.reading() as connection:
+                    known = connection.scalar(
+                        sa.select(operations.c.id).where(operations.c.id == operation_id)
+                    )
+                    return known is not None or _has_audit(connection, operation_id)
+            except (sa.exc.DBAPIError, DatabaseUnavailable):
+                if not left:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+        raise AssertionError("unreachable")
+
+
+def _has_audit(connection: sa.Connection, operation_id: str) -> bool:
+    found = connection.scalar(sa.select(audit.c.id).where(audit.c.operation_id == operation_id).limit(1))
+    return found is not None
+
+
+#: SQLSTATEs after which the same transaction may succeed: serialization, deadlock, lock and
+#: statement time-outs, connection and shutdown classes.
+_TRANSIENT_STATES = ("40", "55P03", "57", "08", "53")
+_TRANSIENT_SQLITE = ("locked", "busy", "disk i/o error", "unable to open", "full")
+
+
+def is_transient(error: sa.exc.DBAPIError) -> bool:
+    """Whether the same transaction may succeed later; constraint violations never do."""
+    if not isinstance(error, sa.exc.OperationalError | sa.exc.InternalError):
+        return error.connection_invalidated
+    state = getattr(error.orig, "pgcode", None)
+    if state is not None:
+        return str(state).startswith(_TRANSIENT_STATES)
+    words = str(error.orig).lower()
+    return (
+        error.connection_invalidated
+        or hasattr(error.orig, "pgcode")
+        or any(word in words for word in _TRANSIENT_SQLITE)
+    )
+
+
+@contextmanager
+def _named_trouble() -> Iterator[None]:
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        if is_transient(error):
+            raise DatabaseUnavailable(f"database: {error.orig}") from error
+        raise

