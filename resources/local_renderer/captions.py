@@ -1,0 +1,116 @@
+"""A caption as a transparent picture of the frame's size, shaped by Pango.
+
+Belongs here: fitting, wrapping, drawing. Does not belong here: which characters are covered (fonts), when
+the caption shows (graph).
+
+FFmpeg's `drawtext` loses dots in Arabic and breaks Devanagari, and Pillow shapes nothing without a system
+library; Pango in libvips sets every covered script, mixed lines too.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import budoux
+import pyvips
+
+from resources.local_renderer.fonts import FAMILIES
+from resources.local_renderer.refusals import Refused
+
+#: Text sizes as a share of the frame's shorter side; below the smallest a caption is refused.
+LARGEST, SMALLEST = 0.085, 0.042
+_MAX_LINES = 4
+#: Side, bottom margin as shares of width and height; tall frames leave room for the players' own controls.
+_SIDE, _BOTTOM, _BOTTOM_TALL = 0.07, 0.075, 0.16
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A caption that fits: text size in pixels, and the width in pixels at which its lines break."""
+
+    size: int
+    width: int
+
+
+def fit(caption: str, locale: str, frame: tuple[int, int]) -> Fit:
+    """The largest size that fits, with lines of about equal length. Raises `Refused` when none does."""
+    short, room = min(frame), round(frame[0] * (1 - 2 * _SIDE))
+    size, least = max(round(short * LARGEST), 6), max(round(short * SMALLEST), 5)
+    while size >= least:
+        mask = _text(caption, locale, size, room)
+        if mask.width <= room and mask.height <= min(frame[1] * 0.45, _MAX_LINES * size * 1.75):
+            return Fit(size, _narrowest(caption, locale, size, room, mask.height))
+        size -= max(1, short // 180)
+    raise Refused(
+        "invalid_request",
+        f"caption: too long for {frame[0]}x{frame[1]}, also at its smallest size of {least} pixels"
+        f" on {_MAX_LINES} lines; shorten the text for {locale}",
+    )
+
+
+def draw(caption: str, locale: str, frame: tuple[int, int], path: Path) -> None:
+    """Write the PNG: white text with a soft shadow on a dark veil that fades out upwards."""
+    fitted = fit(caption, locale, frame)
+    mask = _text(caption, locale, fitted.size, fitted.width)
+    bottom = _BOTTOM_TALL if frame[1] > frame[0] else _BOTTOM
+    top = frame[1] - round(frame[1] * bottom) - mask.height
+    ink = mask.embed((frame[0] - mask.width) // 2, top, *frame)
+    shadow = _shadow(ink, fitted.size)
+    veil = _veil(frame, top - 1.6 * fitted.size)
+    picture = _tinted(0, veil).composite2(_tinted(0, shadow), "over").composite2(_tinted(255, ink), "over")
+    picture.cast("uchar").write_to_file(str(path), compression=1)
+
+
+def _text(caption: str, locale: str, size: int, width: int) -> Any:
+    markup = f"<span lang={quoteattr(locale)}>{escape(_phrases(caption.strip(), locale))}</span>"
+    return pyvips.Image.text(
+        markup, font=f"{FAMILIES} Bold {size}", width=width, align="centre", dpi=72, wrap="word"
+    )
+
+
+def _narrowest(caption: str, locale: str, size: int, room: int, height: int) -> int:
+    """The smallest width with the same number of lines: no last line of one lonely word."""
+    low, high = size, room
+    while high - low > size // 2:
+        middle = (low + high) // 2
+        mask = _text(caption, locale, size, middle)
+        if mask.height <= height and mask.width <= middle:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _phrases(text: str, locale: str) -> str:
+    """Japanese breaks between phrases only: word joiners within, zero-width spaces between."""
+    text = unicodedata.normalize("NFC", text)
+    if not locale.lower().startswith("ja") and not any("\u3040" <= c <= "\u30ff" for c in text):
+        return text
+    return "\u200b".join("\u2060".join(phrase) for phrase in _japanese().parse(text))
+
+
+@functools.cache
+def _japanese() -> Any:
+    return budoux.load_default_japanese_parser()
+
+
+def _shadow(ink: Any, size: int) -> Any:
+    near, far = ink.gaussblur(max(size * 0.05, 0.6)), ink.gaussblur(max(size * 0.22, 1.0))
+    both = (near * 0.9 + far * 0.9).cast("uchar")
+    return both.embed(0, max(round(size * 0.04), 1), ink.width, ink.height)
+
+
+def _veil(frame: tuple[int, int], top: float) -> Any:
+    """Rises smoothly from nothing at `top` to about half black at the bottom."""
+    rows = pyvips.Image.xyz(1, frame[1]).extract_band(1)
+    t = ((rows - top) / max(frame[1] - top, 1)).clamp()
+    return (t * t * (3 - 2 * t) * 140).cast("uchar").embed(0, 0, *frame, extend="copy")
+
+
+def _tinted(level: int, alpha: Any) -> Any:
+    return alpha.new_from_image([level] * 3).bandjoin(alpha).copy(interpretation="srgb")
