@@ -17,6 +17,8 @@ ReelwrightError
 ├── MediaUnproven                 a body that is not proven whole: fetch again
 ├── SandboxFailed                 the media child crashed, hung or ran out of its limits
 ├── RemoteUnavailable             another server did not answer usefully; trying again may help
+│   ├── NeverConnected            no connection came about: proof that nothing was sent
+│   └── UrlRefused                an address given by a provider breaks the guard's rules; nothing was sent
 ├── StoreUnavailable              the object store did not answer, or a disk is full
 ├── StoreConflict                 the key already holds other bytes
 ├── IndexUnavailable              the tag index did not take or show an entry
@@ -196,6 +198,20 @@ class RemoteUnavailable(ReelwrightError):
         super().__init__(problem)
         self.reason = reason
         self.retry_after_seconds = retry_after_seconds
+
+
+class NeverConnected(RemoteUnavailable):
+    """No connection came about (refused, no such name, TLS not agreed): proof that nothing was sent."""
+
+
+class UrlRefused(RemoteUnavailable):
+    """An address that a provider gave breaks the guard's rules (R4); nothing was sent to it."""
+
+    may_help = False
+
+    def __init__(self, rule: str, problem: str) -> None:
+        super().__init__("url_refused", problem)
+        self.rule = rule  #: stable code, e.g. `not_https`, `foreign_host`, `private_address`
 
 
 class StoreUnavailable(ReelwrightError):

@@ -9,28 +9,38 @@ raises for what a provider answered: an answer it cannot read is an observation 
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from pipeline.domain.observations import InlineOutput, Observation, Output, Standing, UrlOutput
 from pipeline.domain.outcomes import Outcome, Reconciliation
+from pipeline.domain.provider_terms import ProviderTerms
 from resources.http.client import HttpClient
 
-
-@dataclass(frozen=True, slots=True)
-class ProviderTerms:
-    """What the provider list says of one provider; secrets are read from the environment by connect."""
-
-    name: str
-    adapter: str  #: entry-point name in the group `reelwright.providers`
-    base_url: str
-    secret: str = field(default="", repr=False)
-    allowed_hosts: tuple[str, ...] = ()  #: hosts that its output URLs may name (R4)
-    allow_private_origin: bool = False  #: only the local renderer's exact host and port
-    options: Mapping[str, Any] = field(default_factory=dict)
+#: What crosses the border, rules' values included, so that an adapter needs one import.
+__all__ = [
+    "Accepted",
+    "Found",
+    "InlineOutput",
+    "InputImage",
+    "Job",
+    "LookUpAnswer",
+    "NotSent",
+    "Observation",
+    "Outcome",
+    "Output",
+    "Provider",
+    "ProviderTerms",
+    "Reconciliation",
+    "Refused",
+    "Standing",
+    "SubmissionUnknown",
+    "SubmitAnswer",
+    "UrlOutput",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,55 +98,6 @@ class SubmissionUnknown:
 
 
 SubmitAnswer = Accepted | Refused | NotSent | SubmissionUnknown
-
-
-class Standing(enum.StrEnum):
-    """What one observation says about the remote job."""
-
-    WAITING = "waiting"  #: taken, not started
-    RUNNING = "running"  #: being made
-    OUTPUT = "output"  #: the provider says there is output
-    ENDED = "ended"  #: it ended without output; `outcome` says how
-    NOT_FOUND = "not_found"  #: the provider does not know the handle (now)
-    UNREADABLE = "unreadable"  #: an answer that could not be understood, or an unknown word
-    UNREACHABLE = "unreachable"  #: no usable answer at all: network, 5xx, 429
-
-
-@dataclass(frozen=True, slots=True)
-class UrlOutput:
-    """A place to fetch from. `headers` (credentials) go to this URL's own host only."""
-
-    url: str = field(repr=False)
-    expires_at: datetime | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    size_bytes: int | None = None  #: as the provider states it
-    sha256: str | None = None  #: as the provider states it
-
-
-@dataclass(frozen=True, slots=True)
-class InlineOutput:
-    """Bytes that came inside the answer."""
-
-    content: bytes = field(repr=False)
-
-
-Output = UrlOutput | InlineOutput
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a provider said about a remote job at a time; evidence, never truth by itself."""
-
-    handle: str
-    standing: Standing
-    word: str = ""  #: the provider's own word, kept as evidence, at most 100 characters
-    outcome: Outcome | None = None
-    reason: str = ""  #: the provider's code, at most 200 characters
-    outputs: tuple[Output, ...] = ()
-    billed_units: int | None = None  #: as the provider states it, in its own unit
-    billed: bool | None = None  #: the provider's own statement about the bill, when it makes one
-    retry_after_seconds: float | None = None
-    reference: str = ""  #: our reference as the provider gives it back, when it does
 
 
 @dataclass(frozen=True, slots=True)
