@@ -38,8 +38,7 @@ attempts = sa.Table(
     micros("next_poll_at", null=True),
     count("poll_count"),
     count("polls_metered"),
-    count("silent_polls"),  # looks in a row that said nothing new: not found, no output, unreadable
-    sa.Column("last_observation", JsonText, nullable=True),
+    text("last_observation", null=True),
     count("send_tries"),
     count("fetch_tries"),
     count("work_tries"),  # derivation and indexing

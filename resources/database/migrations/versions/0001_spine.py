@@ -496,7 +496,6 @@ def upgrade() -> None:
         sa.Column("next_poll_at", sa.BigInteger(), nullable=True),
         sa.Column("poll_count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("polls_metered", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("silent_polls", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("last_observation", sa.Text(), nullable=True),
         sa.Column("send_tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("fetch_tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),

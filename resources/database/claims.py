@@ -1,0 +1,193 @@
+"""Claims: who works on what, until when, under which fencing token (L7), and no more than a lane takes (G10).
+
+Belongs here: taking, renewing and giving back leases; choosing fairly between tenants. Does not belong
+here: what is done with a claimed item.
+
+A claim raises the lease token. Every later write of the old holder compares the old one and changes
+nothing. A lease of longer than the longest one is an accident of clocks and is not honoured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.domain.fairness import share
+from pipeline.domain.follow_ons import Stage
+from pipeline.domain.lifecycle import ENDED_STATES, AttemptState, Submission
+from resources.database.database import Transaction
+from resources.database.lanes import enter, open_lanes
+from resources.database.schema import attempts, pauses, revisions
+
+SECOND = 1_000_000
+LEASE_SECONDS = 60
+#: A lease that reaches further into the future than this was taken under a wrong clock.
+LONGEST_LEASE_SECONDS = 600
+#: Items that one claim takes at most.
+GROUP = 50
+#: A claim looks at this many tenants at a time, least served first.
+TENANTS_A_LOOK = 10
+
+_STORED, _INDEXED = str(AttemptState.STORED), str(AttemptState.INDEXED)
+_DERIVED = attempts.c.derived_version.is_not(None)
+_GENERATING = attempts.c.state == str(AttemptState.GENERATING)
+_LOST = sa.and_(
+    attempts.c.state == str(AttemptState.SUBMITTING),
+    attempts.c.submission == str(Submission.UNKNOWN),
+)
+
+#: Which attempts a stage works on, once they are due.
+_WORK_OF: dict[Stage, sa.ColumnElement[bool]] = {
+    Stage.RETRIEVE: attempts.c.state == str(AttemptState.RETRIEVING),
+    Stage.DERIVE: sa.and_(attempts.c.state == _STORED, ~_DERIVED),
+    Stage.PUBLISH: sa.or_(sa.and_(attempts.c.state == _STORED, _DERIVED), attempts.c.state == _INDEXED),
+    Stage.SUBMIT: sa.or_(
+        attempts.c.state == str(AttemptState.QUEUED),
+        sa.and_(
+            attempts.c.state == str(AttemptState.SUBMITTING),
+            attempts.c.submission == str(Submission.NOT_SENT),
+        ),
+    ),
+}
+
+
+def claim_stage(tx: Transaction, stage: Stage, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
+    """Lease up to *limit* due attempts of *stage*, longest due first; rows as they are after the claim."""
+    work = sa.and_(_WORK_OF[stage], ~_paused(stage))
+    return _lease(tx, attempts, attempts.c.next_action_at, work, owner, limit)
+
+
+def claim_ended(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
+    """Lease ended attempts that wait for the retry rule."""
+    ended = attempts.c.state.in_([str(state) for state in ENDED_STATES])
+    return _lease(tx, attempts, attempts.c.next_action_at, ended, owner, limit)
+
+
+def claim_polls(tx: Transaction, provider: str, owner: str, limit: int) -> Sequence[sa.Row[Any]]:
+    """Lease attempts of *provider* whose remote job is due for a look."""
+    work = sa.and_(attempts.c.provider == provider, _GENERATING, ~_paused("poll"))
+    return _lease(tx, attempts, attempts.c.next_poll_at, work, owner, limit)
+
+
+def claim_unknown(tx: Transaction, provider: str, owner: str, limit: int) -> Sequence[sa.Row[Any]]:
+    """Lease attempts whose submission is unknown, whose sender is gone and which are due for a look."""
+    work = sa.and_(attempts.c.provider == provider, _LOST, ~_paused("poll"))
+    return _lease(tx, attempts, attempts.c.next_poll_at, work, owner, limit)
+
+
+def claim_revisions(
+    tx: Transaction, owner: str, work: sa.ColumnElement[bool], limit: int = GROUP
+) -> Sequence[sa.Row[Any]]:
+    """Lease due revisions that fulfil *work*."""
+    return _lease(tx, revisions, revisions.c.next_action_at, work, owner, limit)
+
+
+def claim_submissions(
+    tx: Transaction, provider: str, owner: str, limit: int = GROUP
+) -> Sequence[sa.Row[Any]]:
+    """Lease up to *limit* attempts to send, within the provider's and tenants' caps, fairly shared.
+
+    Counter rows (`lanes`) say how many of each tenant are in flight; the claim locks the provider's
+    gate, takes from the tenants served longest ago, and counts what it took. An attempt that already
+    holds its place (it was claimed before and never ended) takes no second one.
+    """
+    lanes = open_lanes(tx, provider)
+    taken: list[sa.Row[Any]] = []
+    for start in range(0, len(lanes.tenants), TENANTS_A_LOOK):
+        room = min(limit, lanes.free) - len(taken)
+        if room <= 0:
+            break
+        tenants = lanes.tenants[start : start + TENANTS_A_LOOK]
+        quotas = share(room, {lane.tenant: lane.free for lane in tenants})
+        taken += _take_of_tenants(tx, provider, owner, quotas)
+    enter(tx, provider, [row for row in taken if not row.lane_held])
+    return taken
+
+
+def _take_of_tenants(
+    tx: Transaction, provider: str, owner: str, quotas: dict[str, int]
+) -> Sequence[sa.Row[Any]]:
+    """One index seek a tenant, in one statement."""
+    work = sa.and_(attempts.c.provider == provider, _WORK_OF[Stage.SUBMIT], ~_paused(Stage.SUBMIT))
+    free = sa.and_(work, _is_free(tx, attempts, attempts.c.next_action_at))
+    seeks = [
+        sa.select(attempts.c.id)
+        .where(free, attempts.c.tenant == tenant)
+        .order_by(attempts.c.next_action_at)
+        .limit(quota)
+        .subquery()
+        for tenant, quota in quotas.items()
+        if quota > 0
+    ]
+    if not seeks:
+        return []
+    return _lease_ids(tx, attempts, sa.union_all(*(sa.select(seek.c.id) for seek in seeks)), free, owner)
+
+
+def _lease(
+    tx: Transaction,
+    table: sa.Table,
+    due: sa.Column[int],
+    work: sa.ColumnElement[bool],
+    owner: str,
+    limit: int,
+) -> Sequence[sa.Row[Any]]:
+    free = sa.and_(work, _is_free(tx, table, due))
+    chosen = sa.select(table.c.id).where(free).order_by(due).limit(limit)
+    return _lease_ids(tx, table, chosen.with_for_update(skip_locked=True), free, owner)
+
+
+def _is_free(tx: Transaction, table: sa.Table, due: sa.Column[int]) -> sa.ColumnElement[bool]:
+    """Due by *due*, and its lease is over or was never a sane one."""
+    longest = tx.now + LONGEST_LEASE_SECONDS * SECOND
+    return sa.and_(due <= tx.now, sa.or_(table.c.lease_until < tx.now, table.c.lease_until > longest))
+
+
+def _lease_ids(
+    tx: Transaction,
+    table: sa.Table,
+    chosen: sa.SelectBase,
+    free: sa.ColumnElement[bool],
+    owner: str,
+) -> Sequence[sa.Row[Any]]:
+    """Lease the chosen rows that are still *free*: a person may have moved one since it was chosen."""
+    return tx.connection.execute(
+        sa.update(table)
+        .where(table.c.id.in_(chosen), free)
+        .values(
+            lease_owner=owner,
+            lease_token=table.c.lease_token + 1,
+            lease_until=tx.now + LEASE_SECONDS * SECOND,
+        )
+        .returning(table)
+    ).all()
+
+
+def _paused(stage: str) -> sa.ColumnElement[bool]:
+    return sa.exists().where(
+        pauses.c.resumed_at.is_(None),
+        pauses.c.stage.in_([str(stage), "*"]),
+        pauses.c.provider.in_([attempts.c.provider, "*"]),
+        pauses.c.tenant.in_([attempts.c.tenant, "*"]),
+    )
+
+
+def renew(tx: Transaction, table: sa.Table, leases: Sequence[tuple[str, int]]) -> int:
+    """Hold leases (id, token) for another while; returns how many are still ours."""
+    held = sa.tuple_(table.c.id, table.c.lease_token).in_(leases)
+    return tx.connection.execute(
+        sa.update(table).where(held).values(lease_until=tx.now + LEASE_SECONDS * SECOND)
+    ).rowcount
+
+
+def give_back(
+    tx: Transaction, table: sa.Table, leases: Sequence[tuple[str, int]], *, due_at: int | None = None
+) -> None:
+    """End leases that are still ours; *due_at* postpones the work, else it is due as it was."""
+    values: dict[str, Any] = {"lease_until": 0, "lease_owner": None}
+    if due_at is not None:
+        values["next_action_at"] = due_at
+    held = sa.tuple_(table.c.id, table.c.lease_token).in_(leases)
+    tx.connection.execute(sa.update(table).where(held).values(**values))

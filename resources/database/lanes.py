@@ -1,0 +1,103 @@
+"""Lanes: how many remote jobs are in flight, per provider and per tenant there (G10).
+
+One counter row a provider and tenant, and one (`*`) a provider over all tenants. An attempt enters when it
+is claimed for its first send and leaves when its remote job ended or it gave up before a send;
+`attempts.lane_held` says which ones are inside, so that the counters can be proven.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from resources.database.database import Transaction
+from resources.database.schema import attempts, lanes
+from resources.database.upsert import insert_for
+
+EVERYONE = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    tenant: str
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A provider's lanes, locked for this transaction; tenants served longest ago first."""
+
+    free: int
+    tenants: tuple[Lane, ...]
+
+
+def set_caps(tx: Transaction, provider: str, *, cap: int, tenant_cap: int, tenants: Sequence[str]) -> None:
+    """Make or update the counter rows of *provider*; counts stay as they are."""
+    wanted = {EVERYONE: cap} | dict.fromkeys(tenants, tenant_cap)
+    insert = insert_for(tx.connection, lanes)
+    tx.connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=["provider", "tenant"], set_={"cap": insert.excluded.cap}
+        ),
+        [
+            {"provider": provider, "tenant": tenant, "cap": places, "in_flight": 0, "served_at": 0}
+            for tenant, places in sorted(wanted.items())
+        ],
+    )
+
+
+def open_lanes(tx: Transaction, provider: str) -> Lanes:
+    """Lock and read the counters of *provider*. Everyone's row is the gate: it is always locked first."""
+    everyone = tx.connection.execute(
+        sa.select(lanes).where(lanes.c.provider == provider, lanes.c.tenant == EVERYONE).with_for_update()
+    ).one_or_none()
+    if everyone is None:
+        return Lanes(0, ())
+    rows = tx.connection.execute(
+        sa.select(lanes)
+        .where(lanes.c.provider == provider, lanes.c.tenant != EVERYONE, lanes.c.in_flight < lanes.c.cap)
+        .order_by(lanes.c.served_at, lanes.c.tenant)
+    ).all()
+    free = tuple(Lane(row.tenant, row.cap - row.in_flight) for row in rows)
+    return Lanes(max(0, everyone.cap - everyone.in_flight), free)
+
+
+def enter(tx: Transaction, provider: str, taken: Sequence[sa.Row[Any]]) -> None:
+    """Count attempts in; the tenants they came from were served now."""
+    if not taken:
+        return
+    ids = [row.id for row in taken]
+    tx.connection.execute(sa.update(attempts).where(attempts.c.id.in_(ids)).values(lane_held=1))
+    _add(tx, provider, Counter(row.tenant for row in taken), served_at=tx.now)
+
+
+def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
+    """Count attempts out, once each: only those that still hold a place.
+
+    Call it in the transaction that ends the remote job, after the guarded update held.
+    """
+    left = tx.connection.execute(
+        sa.update(attempts)
+        .where(attempts.c.id.in_([row.id for row in ended]), attempts.c.lane_held == 1)
+        .values(lane_held=0)
+        .returning(attempts.c.provider, attempts.c.tenant)
+    ).all()
+    for provider in sorted({row.provider for row in left}):
+        _add(tx, provider, Counter(row.tenant for row in left if row.provider == provider), sign=-1)
+
+
+def _add(
+    tx: Transaction, provider: str, number: Counter[str], *, sign: int = 1, served_at: int | None = None
+) -> None:
+    """Change the counters, everyone's first (see `open_lanes`)."""
+    served = {} if served_at is None else {"served_at": served_at}
+    for tenant, places in ((EVERYONE, number.total()), *sorted(number.items())):
+        tx.connection.execute(
+            sa.update(lanes)
+            .where(lanes.c.provider == provider, lanes.c.tenant == tenant)
+            .values(in_flight=lanes.c.in_flight + sign * places, **served)
+        )

@@ -1,0 +1,70 @@
+"""Sends and the remote jobs they led to: evidence of what may have been started (G2, G3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from resources.database.database import Transaction
+from resources.database.schema import attempts, remote_jobs, sends
+from resources.database.upsert import insert_for
+
+
+def still_ours(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> set[str]:
+    """Ids whose lease token is the one that *rows* were claimed with; locked for this transaction."""
+    held = sa.tuple_(attempts.c.id, attempts.c.lease_token).in_([(row.id, row.lease_token) for row in rows])
+    return set(
+        tx.connection.scalars(sa.select(attempts.c.id).where(held).order_by(attempts.c.id).with_for_update())
+    )
+
+
+def record_sends(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> None:
+    """One row for each send that is about to happen, committed before its first byte."""
+    tx.connection.execute(
+        sa.insert(sends),
+        [
+            {
+                "attempt": row.id,
+                "n": row.send_tries + 1,
+                "tenant": row.tenant,
+                "idempotency_key": row.idempotency_key,
+                "at": tx.now,
+            }
+            for row in rows
+        ],
+    )
+
+
+def record_answer(tx: Transaction, row: sa.Row[Any], n: int, result: str, reason: str) -> None:
+    """What the send *n* of an attempt was answered; a send without an answer stays without one."""
+    tx.connection.execute(
+        sa.update(sends)
+        .where(sends.c.attempt == row.id, sends.c.n == n, sends.c.result.is_(None))
+        .values(result=result, reason=reason, answered_at=tx.now)
+    )
+
+
+def first_sent_at(connection: sa.Connection, attempt_ids: Sequence[str]) -> dict[str, int]:
+    """When each attempt was first sent, in UTC microseconds."""
+    rows = connection.execute(
+        sa.select(sends.c.attempt, sa.func.min(sends.c.at).label("at"))
+        .where(sends.c.attempt.in_(attempt_ids))
+        .group_by(sends.c.attempt)
+    )
+    return {row.attempt: row.at for row in rows}
+
+
+def record_remote_job(tx: Transaction, row: sa.Row[Any], handle: str, *, found_by: str, bound: bool) -> None:
+    """Keep a remote job that carries this attempt's reference; the first to be kept stays."""
+    insert = insert_for(tx.connection, remote_jobs).values(
+        provider=row.provider,
+        handle=handle,
+        tenant=row.tenant,
+        attempt=row.id,
+        found_by=found_by,
+        bound=int(bound),
+        at=tx.now,
+    )
+    tx.connection.execute(insert.on_conflict_do_nothing())
