@@ -6,9 +6,11 @@ digest and length are counted here and not believed of a child.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,7 +18,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from pipeline.domain.errors import MediaRefused, MediaUnproven, SandboxFailed
+from pipeline.domain.errors import MediaRefused, MediaUnproven, SandboxFailed, StoreUnavailable
 from pipeline.domain.media import (
     DerivativeFile,
     ImageFacts,
@@ -47,6 +49,17 @@ class UprightPicture:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstLook:
+    """What is known without a decoder."""
+
+    kind: MediaKind  #: IMAGE may turn out animated
+    container: str | None
+    content_type: str  #: also of what is not taken, e.g. `text/html`
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Opened:
     fd: int
     size_bytes: int
@@ -57,12 +70,16 @@ class _Opened:
         return {"size_bytes": self.size_bytes, "container": self.sniffed.container}
 
 
-def kind_of(path: Path) -> MediaKind:
-    """VIDEO, IMAGE (which may turn out animated) or UNKNOWN, by the first bytes alone."""
+def first_look(path: Path) -> FirstLook:
+    """Kind by the first bytes, length and digest; no decoder. MediaRefused `unreadable`."""
     with _opened(path) as file:
-        if file.sniffed.is_video:
-            return MediaKind.VIDEO
-        return MediaKind.IMAGE if file.sniffed.is_image else MediaKind.UNKNOWN
+        sniffed = file.sniffed
+        kind = MediaKind.VIDEO if sniffed.is_video else MediaKind.UNKNOWN
+        if sniffed.is_image:
+            kind = MediaKind.IMAGE
+        return FirstLook(
+            kind, sniffed.container or None, sniffed.content_type, file.size_bytes, _digest(file.fd)
+        )
 
 
 def examine_video(sandbox: Sandbox, path: Path, *, sha256: str | None = None) -> VideoFacts:
@@ -129,7 +146,6 @@ def derive(sandbox: Sandbox, path: Path, transforms: TransformSet, out_dir: Path
         ]
     if len(rows) != len(transforms.derivatives) or not all(blobs):
         raise SandboxFailed("no_answer", "the set of pictures is not complete")
-    out_dir.mkdir(parents=True, exist_ok=True)
     for row, blob in zip(rows, blobs, strict=True):
         _write(out_dir / row.filename, blob)
     return rows
@@ -280,9 +296,18 @@ def _derivative(asked: Any, row: dict[str, Any], blob: bytes) -> DerivativeFile:
 
 def _write(path: Path, blob: bytes) -> None:
     """Whole or not at all: a reader never sees half a picture."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        part.write_bytes(blob)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(blob)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        raise StoreUnavailable(
+            "disk_full" if full else "denied",
+            f"{path.parent} does not take a picture: {error.strerror}",
+            "free space on that disk" if full else "name a folder that can be written",
+        ) from error
