@@ -41,7 +41,7 @@ object_uses = sa.Table(
     "object_uses",
     metadata,
     text("object", sa.ForeignKey("objects.id"), primary_key=True),
-    text("user_kind", primary_key=True),  # source_asset, attempt, derivative_set
+    text("user_kind", primary_key=True),  # revision (of a source), attempt, derivative_set
     text("user_id", primary_key=True),
     tenant(),
     micros("from_at"),

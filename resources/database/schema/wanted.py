@@ -29,7 +29,7 @@ slot_wants = sa.Table(
     text("slot", sa.ForeignKey("slots.id")),
     count("number", default=None),
     tenant(),
-    text("rendition"),
+    text("rendition", null=True),  # NULL: nothing, its variant was dropped before anything was published
     text("actor"),
     text("reason"),
     text("operation_id"),
@@ -77,6 +77,7 @@ wishes = sa.Table(
     text("variant"),
     text("rendition", sa.ForeignKey("renditions.id"), null=True, index=True),
     text("origin", null=True),  # made or carried
+    count("take_wanted"),  # 1: a fresh rendition is asked for, once the revision is approved
     count("entity_version"),
 )
 

@@ -46,6 +46,7 @@ campaign_settings = sa.Table(
     tenant(),
     micros("effective_from"),
     text("actor"),
+    text("title", null=True),
     text("cost_center"),
     text("retention_class"),
     text("asset_type"),
@@ -53,7 +54,7 @@ campaign_settings = sa.Table(
     sa.Column("tags", JsonText, nullable=False),
     text("publish"),
     text("completion"),
-    text("ends_on"),
+    text("ends_on", null=True),
     sa.Column("budget_cap", MicroMoney, nullable=False),
     text("currency"),
     count("tags_version"),  # rises only when a required tag changes: what a retag compares
@@ -110,6 +111,9 @@ revision_sources = sa.Table(
     text("name"),
     text("standing"),  # missing, growing, refused, present
     text("reason", null=True),
+    text("problem", null=True),  # the reason in words, for the receipt
+    count("seen_size", null=True, default=None),  # the file as it was when it was judged
+    micros("seen_modified_at", null=True),
     text("source_asset", sa.ForeignKey("source_assets.id"), null=True),
 )
 
