@@ -45,6 +45,7 @@ class Topic(enum.StrEnum):
     ACCEPTED = "accepted"  #: publish it, a reviewer said so
     WITHDRAWN_FROM_VIEW = "withdrawn_from_view"  #: declined, deselected or withdrawn: index removal
     ENDED_UNBILLED = "ended_unbilled"  #: the retry rule decides
+    OVERDUE = "overdue"  #: past its deadline, and the provider's policy asks for a new attempt
     SELECTED = "selected"  #: another attempt is selected: what it needs next is due
     BUDGET_FREED = "budget_freed"  #: a campaign's parked work
     SET_DECIDED = "set_decided"  #: receipt
@@ -73,6 +74,7 @@ FOLLOW_ONS: Mapping[Topic, FollowOn] = MappingProxyType(
         Topic.ACCEPTED: FollowOn(Due.ATTEMPT, frozenset({_A.INDEXED})),
         Topic.WITHDRAWN_FROM_VIEW: FollowOn(Due.INDEX_ENTRIES),
         Topic.ENDED_UNBILLED: FollowOn(Due.ATTEMPT, frozenset({_A.FAILED, _A.CANCELLED})),
+        Topic.OVERDUE: FollowOn(Due.ATTEMPT, frozenset({_A.GENERATING})),
         Topic.SELECTED: FollowOn(Due.ATTEMPT),
         Topic.BUDGET_FREED: FollowOn(Due.CAMPAIGN_ATTEMPTS),
         Topic.SET_DECIDED: FollowOn(Due.RECEIPT),

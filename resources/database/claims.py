@@ -59,10 +59,11 @@ def claim_stage(tx: Transaction, stage: Stage, owner: str, limit: int = GROUP) -
     return _lease(tx, attempts, attempts.c.next_action_at, work, owner, limit)
 
 
-def claim_ended(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
-    """Lease ended attempts that wait for the retry rule."""
+def claim_for_retry(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
+    """Lease ended and overdue attempts that wait for the retry rule."""
     ended = attempts.c.state.in_([str(state) for state in ENDED_STATES])
-    return _lease(tx, attempts, attempts.c.next_action_at, ended, owner, limit)
+    overdue = sa.and_(_GENERATING, attempts.c.overdue_at.is_not(None))
+    return _lease(tx, attempts, attempts.c.next_action_at, sa.or_(ended, overdue), owner, limit)
 
 
 def claim_polls(tx: Transaction, provider: str, owner: str, limit: int) -> Sequence[sa.Row[Any]]:

@@ -1,0 +1,313 @@
+"""Send queued attempts to their providers, each paid for once.
+
+Belongs here: the order of commits around a send (G2, G3): intent, key and hold durable, then one POST,
+then the answer durable. Does not belong here: what a lost answer leads to (`reconcile_unknown`), or which
+attempts may be sent (`resources.database.claims`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from pipeline.domain.errors import OverBudget, StoreUnavailable
+from pipeline.domain.follow_ons import Stage
+from pipeline.domain.lifecycle import AttemptState, Move, Parked, Submission
+from pipeline.domain.outcomes import HoldFate, Outcome
+from pipeline.domain.provider_terms import ProviderTerms
+from pipeline.steps.produce.answers import bind, ended, not_sent, result_of
+from pipeline.steps.produce.inputs import Inputs, InputsGone
+from pipeline.steps.produce.lot import ItemResult, LotReport, work_lot
+from resources.database.attempts import attempts_by_id, renditions_of
+from resources.database.budgets import hold
+from resources.database.claims import claim_submissions
+from resources.database.database import Database, Transaction
+from resources.database.lanes import leave
+from resources.database.sends import record_answer, record_sends, still_ours
+from resources.database.transitions import Transition, Usage, Verdict, apply
+from resources.http.client import HttpClient
+from resources.object_store.protocol import ObjectStore
+from resources.providers.protocol import (
+    Accepted,
+    InputImage,
+    Job,
+    NotSent,
+    Provider,
+    Refused,
+    SubmissionUnknown,
+    SubmitAnswer,
+)
+
+SECOND = 1_000_000
+#: A lost answer is looked into once its sender is surely gone: longer than any send may take.
+LOOK_AFTER_SECONDS = 5
+#: An attempt whose inputs cannot be read now is tried again after this long.
+STORE_RETRY_SECONDS = 30
+
+_S = AttemptState
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """One attempt on its way: its row after the intent was committed, and what is sent."""
+
+    row: sa.Row[Any]
+    job: Job
+    n: int
+
+
+def submit_lot(
+    database: Database,
+    providers: Mapping[str, Provider],
+    terms: Mapping[str, ProviderTerms],
+    store: ObjectStore,
+    spool: Path,
+    *,
+    actor: str = "submitter",
+    items: int = 500,
+) -> LotReport:
+    """Submit what is due, provider by provider, within caps; a provider that is gone ends its attempts."""
+    began = time.monotonic()
+    results: list[ItemResult] = []
+    for name in sorted(terms):
+        one = Submitting(database, providers[name], terms[name], Inputs(database, store, spool), actor)
+        report = work_lot(
+            database,
+            Stage.SUBMIT,
+            lambda tx, owner, size, name=name: claim_submissions(tx, name, owner, size),  # type: ignore[misc]
+            one.submit_group,
+            items=items - len(results),
+        )
+        results += report.results
+    return LotReport(Stage.SUBMIT, tuple(results), time.monotonic() - began)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """Submissions to one provider."""
+
+    database: Database
+    provider: Provider
+    terms: ProviderTerms
+    inputs: Inputs
+    actor: str
+
+    def submit_group(self, rows: Sequence[sa.Row[Any]]) -> list[ItemResult]:
+        """Send claimed *rows* in waves of the provider's concurrency: one commit before, one after each."""
+        results: list[ItemResult] = []
+        for start in range(0, len(rows), self.terms.submit_concurrency):
+            results += self._wave(rows[start : start + self.terms.submit_concurrency])
+        return results
+
+    def _wave(self, rows: Sequence[sa.Row[Any]]) -> list[ItemResult]:
+        ready, results = self._prepare(rows)
+        if not ready:
+            return results
+        sending, parked = self.database.run(lambda tx: self.begin(tx, ready))
+        results += parked
+        if not sending:
+            return results
+        answers = asyncio.run(self.send(sending))
+        return results + self.database.run(lambda tx: self.record(tx, sending, answers))
+
+    def _prepare(self, rows: Sequence[sa.Row[Any]]) -> tuple[list[tuple[sa.Row[Any], Job]], list[ItemResult]]:
+        """Bring inputs to the spool; what cannot be sent ends, what cannot be read now waits."""
+        with self.database.reading() as connection:
+            wanted = renditions_of(connection, rows)
+        ready: list[tuple[sa.Row[Any], Job]] = []
+        results: list[ItemResult] = []
+        for row in rows:
+            rendition = wanted[row.rendition]
+            try:
+                images = self.inputs.of(rendition)
+            except InputsGone as gone:
+                results.append(self._give_up(row, "inputs_gone", str(gone)))
+            except StoreUnavailable as error:
+                results.append(self._postpone(row, error.reason))
+            else:
+                ready.append((row, _job(row, rendition, images)))
+        return ready, results
+
+    def begin(
+        self, tx: Transaction, ready: Sequence[tuple[sa.Row[Any], Job]]
+    ) -> tuple[list[Sending], list[ItemResult]]:
+        """Commit intent, key, hold and the send that is about to happen, for those still ours."""
+        ours = still_ours(tx, [row for row, _ in ready])
+        parked: list[ItemResult] = []
+        held: list[tuple[sa.Row[Any], Job]] = []
+        for row, job in ready:
+            if row.id not in ours:
+                continue
+            try:
+                hold(tx, row)
+            except OverBudget as error:
+                parked.append(self._park(tx, row, error))
+            else:
+                held.append((row, job))
+        verdicts = apply(tx, [self._intent(tx, row) for row, _ in held])
+        assert all(verdict is Verdict.APPLIED for verdict in verdicts), "a locked row moved"  # noqa: S101
+        if held:
+            record_sends(tx, [row for row, _ in held])
+        return self._as_they_are(tx, held), parked
+
+    def _intent(self, tx: Transaction, row: sa.Row[Any]) -> Transition:
+        """`submission` is `unknown` from before the first byte until the answer is durable."""
+        queued = row.state == _S.QUEUED
+        return Transition(
+            "attempt",
+            row,
+            Move(_S.QUEUED, _S.SUBMITTING) if queued else None,
+            self.actor,
+            "claimed" if queued else "sent_again",
+            facts={
+                "submission": str(Submission.UNKNOWN),
+                "send_tries": row.send_tries + 1,
+                "parked_reason": None,
+                "next_action_at": None,
+                "submitted_at": tx.now,
+                "next_poll_at": tx.now + self.look_after_seconds * SECOND,
+            },
+        )
+
+    @property
+    def look_after_seconds(self) -> int:
+        return max(LOOK_AFTER_SECONDS, self.provider.lookup_lag_seconds)
+
+    def _as_they_are(self, tx: Transaction, held: Sequence[tuple[sa.Row[Any], Job]]) -> list[Sending]:
+        now = attempts_by_id(tx.connection, [row.id for row, _ in held])
+        return [Sending(now[row.id], job, now[row.id].send_tries) for row, job in held]
+
+    async def send(self, sending: Sequence[Sending]) -> list[SubmitAnswer]:
+        """One POST each, side by side. An adapter's own failure proves nothing about the job."""
+        async with HttpClient() as client:
+
+            async def one(job: Job) -> SubmitAnswer:
+                try:
+                    return await self.provider.submit(client, job)
+                except Exception as error:
+                    return SubmissionUnknown(f"adapter_{type(error).__name__}")
+
+            return list(await asyncio.gather(*(one(item.job) for item in sending)))
+
+    def record(
+        self, tx: Transaction, sending: Sequence[Sending], answers: Sequence[SubmitAnswer]
+    ) -> list[ItemResult]:
+        """Make answers durable. A worker that lost its lease meanwhile changes nothing but evidence."""
+        results = []
+        for item, answer in zip(sending, answers, strict=True):
+            results.append(self._record_one(tx, item, answer))
+        return results
+
+    def _record_one(self, tx: Transaction, item: Sending, answer: SubmitAnswer) -> ItemResult:
+        row = item.row
+        match answer:
+            case Accepted(handle):
+                record_answer(tx, row, item.n, "accepted", handle)
+                return bind(tx, row, handle, self.terms, found_by="answer", actor=self.actor)
+            case Refused(outcome, reason):
+                record_answer(tx, row, item.n, "refused", reason)
+                return self._refuse(tx, row, outcome, reason)
+            case NotSent():
+                record_answer(tx, row, item.n, "not_sent", answer.reason)
+                return not_sent(
+                    tx,
+                    row,
+                    self.terms,
+                    reason=answer.reason,
+                    wait_seconds=answer.retry_after_seconds,
+                    actor=self.actor,
+                )
+            case SubmissionUnknown(reason):
+                record_answer(tx, row, item.n, "unknown", reason)
+                return self._lose(tx, row, reason)
+
+    def _refuse(self, tx: Transaction, row: sa.Row[Any], outcome: Outcome, reason: str) -> ItemResult:
+        return ended(
+            tx,
+            row,
+            _S.FAILED,
+            outcome,
+            reason,
+            actor=self.actor,
+            hold=HoldFate.RELEASE,
+            submission=Submission.REFUSED,
+        )
+
+    def _lose(self, tx: Transaction, row: sa.Row[Any], reason: str) -> ItemResult:
+        transition = Transition(
+            "attempt",
+            row,
+            None,
+            self.actor,
+            "submission_unknown",
+            facts={"next_poll_at": tx.now + self.look_after_seconds * SECOND},
+            usage=(Usage("starts_unconfirmed", 1, key=str(row.send_tries)),),
+            detail={"reason": reason},
+            release=True,
+        )
+        return result_of(tx, transition, "unknown", reason)
+
+    def _park(self, tx: Transaction, row: sa.Row[Any], error: OverBudget) -> ItemResult:
+        transition = Transition(
+            "attempt",
+            row,
+            None,
+            self.actor,
+            str(Parked.OVER_BUDGET),
+            facts={"parked_reason": str(Parked.OVER_BUDGET), "next_action_at": None},
+            detail={"wanted": error.wanted, "free": error.free, "currency": error.currency},
+            release=True,
+        )
+        leave(tx, [row])
+        return result_of(tx, transition, "parked", str(Parked.OVER_BUDGET))
+
+    def _give_up(self, row: sa.Row[Any], reason: str, problem: str) -> ItemResult:
+        return self.database.run(
+            lambda tx: ended(
+                tx,
+                row,
+                _S.FAILED,
+                Outcome.INVALID_REQUEST,
+                reason,
+                actor=self.actor,
+                hold=HoldFate.RELEASE,
+                detail={"problem": problem},
+            )
+        )
+
+    def _postpone(self, row: sa.Row[Any], reason: str) -> ItemResult:
+        def work(tx: Transaction) -> ItemResult:
+            transition = Transition(
+                "attempt",
+                row,
+                None,
+                self.actor,
+                reason,
+                facts={"next_action_at": tx.now + STORE_RETRY_SECONDS * SECOND},
+                release=True,
+            )
+            leave(tx, [row])
+            return result_of(tx, transition, "postponed", reason)
+
+        return self.database.run(work)
+
+
+def _job(row: sa.Row[Any], rendition: sa.Row[Any], images: Sequence[InputImage]) -> Job:
+    return Job(
+        reference=row.id,
+        idempotency_key=row.idempotency_key,
+        model=row.model,
+        settings=rendition.settings,
+        images=tuple(images),
+        copy=rendition.copy,
+        locale=rendition.locale,
+        width=rendition.width,
+        height=rendition.height,
+        duration_seconds=rendition.duration_seconds,
+    )
