@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from pipeline.documents.currencies import CURRENCIES
 from pipeline.documents.reading import refusal
+from pipeline.domain.renditions import RECEIPT_ENDINGS
 
 MAX_LOCALE_CHARACTERS = 35
 MAX_CAP = Decimal(10**9)
@@ -108,9 +109,6 @@ def file_name(text: str) -> str:
     if name.lower().endswith(RECEIPT_ENDINGS):
         raise refusal("is the name of a receipt", "the name of an image")
     return name
-
-
-RECEIPT_ENDINGS = (".receipt.json", ".errors.txt")
 
 
 def _amount(value: Any) -> Decimal:

@@ -8,6 +8,7 @@ ReelwrightError
 │   ├── RevisionConflict          the revision number has other creative content, or is an unknown older one
 │   ├── WrongTenant               a brief lies in, or names, another tenant's place
 │   ├── UnknownSubject            no such campaign, rendition, attempt … in this tenant
+│   ├── BadKey                    an object key that a store could not hold or would take for another
 │   └── BadSettings               the settings file or environment names something impossible
 ├── NotAllowed                    the actor or the subject's state does not permit it
 ├── IllegalMove                   a bug: the lifecycle table has no such move
@@ -104,6 +105,16 @@ class UnknownSubject(BadInput):
         super().__init__(f"no {kind} {name!r}")
         self.kind = kind
         self.name = name
+
+
+class BadKey(BadInput):
+    """An object key that some store could not hold, or would take for another one."""
+
+    remedy = "rename the file"
+
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(f"object key {key[:200]!r} {problem}")
+        self.key = key
 
 
 class BadSettings(BadInput):

@@ -40,6 +40,8 @@ ASPECT_RATIOS: Mapping[str, Fraction] = MappingProxyType(
 #: First part of object keys that no tenant may own: the place where briefs and images are dropped.
 INTAKE = "intake"
 RESERVED_TENANTS = frozenset({INTAKE})
+#: How the receipts end that are written beside a brief there (I1).
+RECEIPT_ENDINGS = (".receipt.json", ".errors.txt")
 
 
 @dataclass(frozen=True, slots=True, order=True)
