@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import unicodedata
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,13 @@ import pyvips
 from resources.local_renderer.fonts import FAMILIES
 from resources.local_renderer.refusals import Refused
 
-#: Text sizes as a share of the frame's shorter side; below the smallest a caption is refused.
-LARGEST, SMALLEST = 0.085, 0.042
-_MAX_LINES = 4
+#: The smallest text as a share of the frame's shorter side; a caption that needs less is refused.
+SMALLEST = 0.042
+_LARGEST = 0.085
+#: (most lines, smallest size): rather smaller than broken into many lines, but only so far.
+_PREFERENCES = ((2, 0.068), (3, 0.056), (4, SMALLEST))
+_LINE = 1.75  #: room for one line, in sizes; the tallest script is Arabic
+_RIGHT_TO_LEFT = frozenset({"ar", "ckb", "fa", "ps", "sd", "ug", "ur"})
 #: Side, bottom margin as shares of width and height; tall frames leave room for the players' own controls.
 _SIDE, _BOTTOM, _BOTTOM_TALL = 0.07, 0.075, 0.16
 
@@ -38,18 +43,18 @@ class Fit:
 
 
 def fit(caption: str, locale: str, frame: tuple[int, int]) -> Fit:
-    """The largest size that fits, with lines of about equal length. Raises `Refused` when none does."""
+    """The best size and lines of about equal length. Raises `Refused` when none is readable and fits."""
     short, room = min(frame), round(frame[0] * (1 - 2 * _SIDE))
-    size, least = max(round(short * LARGEST), 6), max(round(short * SMALLEST), 5)
-    while size >= least:
-        mask = _text(caption, locale, size, room)
-        if mask.width <= room and mask.height <= min(frame[1] * 0.45, _MAX_LINES * size * 1.75):
-            return Fit(size, _narrowest(caption, locale, size, room, mask.height))
-        size -= max(1, short // 180)
+    step = max(1, short // 180)
+    for lines, least in _PREFERENCES:
+        for size in range(_pixels(short, _LARGEST), _pixels(short, least) - 1, -step):
+            mask = _text(caption, locale, size, room)
+            if mask.width <= room and mask.height <= min(frame[1] * 0.45, lines * size * _LINE):
+                return Fit(size, _narrowest(caption, locale, size, room, mask.height))
     raise Refused(
         "invalid_request",
-        f"caption: too long for {frame[0]}x{frame[1]}, also at its smallest size of {least} pixels"
-        f" on {_MAX_LINES} lines; shorten the text for {locale}",
+        f"caption: too long for {frame[0]}x{frame[1]}, also at the smallest size"
+        f" ({_pixels(short, SMALLEST)} pixels) on {lines} lines; shorten the text for {locale}",
     )
 
 
@@ -66,8 +71,14 @@ def draw(caption: str, locale: str, frame: tuple[int, int], path: Path) -> None:
     picture.cast("uchar").write_to_file(str(path), compression=1)
 
 
+def _pixels(short: int, share: float) -> int:
+    return max(round(short * share), 5)
+
+
 def _text(caption: str, locale: str, size: int, width: int) -> Any:
-    markup = f"<span lang={quoteattr(locale)}>{escape(_phrases(caption.strip(), locale))}</span>"
+    """Ink as a mask. The locale picks Han shapes and the direction, also when a foreign name comes first."""
+    mark = "\u200f" if locale.partition("-")[0].lower() in _RIGHT_TO_LEFT else ""
+    markup = f"<span lang={quoteattr(locale)}>{mark}{escape(_phrases(caption.strip(), locale))}</span>"
     return pyvips.Image.text(
         markup, font=f"{FAMILIES} Bold {size}", width=width, align="centre", dpi=72, wrap="word"
     )
@@ -79,7 +90,7 @@ def _narrowest(caption: str, locale: str, size: int, room: int, height: int) -> 
     while high - low > size // 2:
         middle = (low + high) // 2
         mask = _text(caption, locale, size, middle)
-        if mask.height <= height and mask.width <= middle:
+        if mask.height <= height + size // 2 and mask.width <= middle:
             high = middle
         else:
             low = middle
@@ -87,16 +98,32 @@ def _narrowest(caption: str, locale: str, size: int, room: int, height: int) -> 
 
 
 def _phrases(text: str, locale: str) -> str:
-    """Japanese breaks between phrases only: word joiners within, zero-width spaces between."""
+    """Lines break between phrases only, where Unicode alone would break anywhere between two characters."""
     text = unicodedata.normalize("NFC", text)
-    if not locale.lower().startswith("ja") and not any("\u3040" <= c <= "\u30ff" for c in text):
+    language, *subtags = locale.lower().split("-")
+    if language == "ko":
+        return " ".join(map(_joined, text.split(" ")))
+    if language == "zh":
+        language = "zh-hant" if {"hant", "tw", "hk", "mo"} & set(subtags) else "zh-hans"
+    if language not in _PARSERS:
         return text
-    return "\u200b".join("\u2060".join(phrase) for phrase in _japanese().parse(text))
+    return "\u200b".join(map(_joined, _parser(language).parse(text)))
+
+
+def _joined(phrase: str) -> str:
+    return "\u2060".join(phrase)
+
+
+_PARSERS: Mapping[str, Callable[[], Any]] = {
+    "ja": budoux.load_default_japanese_parser,
+    "zh-hans": budoux.load_default_simplified_chinese_parser,
+    "zh-hant": budoux.load_default_traditional_chinese_parser,
+}
 
 
 @functools.cache
-def _japanese() -> Any:
-    return budoux.load_default_japanese_parser()
+def _parser(language: str) -> Any:
+    return _PARSERS[language]()
 
 
 def _shadow(ink: Any, size: int) -> Any:

@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,7 +26,9 @@ from resources.local_renderer.job_store import JobStore
 from resources.local_renderer.server import RendererApi
 from resources.local_renderer.signed_urls import UrlSigner
 from resources.local_renderer.store_folder import StoreFolder, StoreLock
+from resources.local_renderer.upkeep import keep_forgetting
 from resources.local_renderer.workers import Workers
+from resources.media import Sandbox
 
 _PARENT_LOOK_SECONDS = 0.5
 
@@ -50,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ReelwrightError as error:
         print(f"reelwright-renderer: {error}\n  {error.remedy}", file=sys.stderr)
         return 2
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
         print(
             f"reelwright-renderer: cannot start on port {options.port} with {folder.root}: {error}",
             file=sys.stderr,
@@ -68,20 +71,24 @@ async def _serve(options: Options, folder: StoreFolder) -> None:
     folder.prepare()
     fonts.use_shipped_fonts(folder.fonts)
     store = JobStore(folder.database, options.queue)
+    sandbox = Sandbox()
     try:
         _recover(store, folder)
-        workers = Workers(store, folder, options.workers, now_microseconds)
+        workers = Workers(store, folder, options.workers, sandbox, now_microseconds)
         signer = UrlSigner(folder.secret(), options.url_seconds)
         api = RendererApi(store, folder, workers, signer, now_microseconds)
         runner = web.AppRunner(api.application(), access_log=None, shutdown_timeout=2.0)
         await runner.setup()
         port = await _listen(runner, options.port)
         workers.start()
+        upkeep = asyncio.create_task(keep_forgetting(store, folder, now_microseconds))
         print(json.dumps({"port": port}), flush=True)
         await stopped.wait()
+        upkeep.cancel()
         await runner.cleanup()
         await workers.stop()
     finally:
+        sandbox.close()
         store.close()
 
 

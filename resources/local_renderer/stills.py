@@ -8,19 +8,14 @@ chroma resamplings (8 ms at 1280x720, measured) and no colour conversion.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL import Image
 
-from pipeline.domain.errors import MediaRefused
 from resources.local_renderer.motion import Timeline, box, cover
 
-_MAX_PIXELS = 100_000_000
-_FORMATS = ("JPEG", "PNG", "WEBP", "AVIF", "GIF")
-_BACKDROP = (244, 244, 244)
 #: R'G'B' of 0..255 to BT.709 limited-range Y'CbCr, row by row with its offset.
 _BT709 = (
     *(0.182586, 0.614231, 0.062007, 16.0),
@@ -38,16 +33,9 @@ class Still:
 
 
 def read_still(path: Path, frame: tuple[int, int], zoom: float) -> Still:
-    """Upright, sRGB, opaque, and no larger than the closest view can show. Raises `MediaRefused`."""
-    try:
-        with Image.open(path, formats=_FORMATS) as image:
-            if image.width * image.height > _MAX_PIXELS:
-                raise MediaRefused("too_many_pixels", f"image {path.name} has more than {_MAX_PIXELS} pixels")
-            upright = ImageOps.exif_transpose(image)
-            picture = _opaque(_in_srgb(upright))
-    except (OSError, SyntaxError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise MediaRefused("source_unreadable", f"image {path.name} cannot be decoded: {error}") from error
-    picture = _bounded(picture, frame, zoom)
+    """A picture from `inspection`, upright and opaque; kept no larger than the closest view can show."""
+    with Image.open(path) as image:
+        picture = _bounded(image.convert("RGB"), frame, zoom)
     luma, blue, red = picture.convert("RGB", _BT709).split()
     return Still(picture.size, (luma, blue, red))
 
@@ -94,25 +82,3 @@ def _bounded(picture: Image.Image, frame: tuple[int, int], zoom: float) -> Image
         return picture
     size = (max(round(picture.width * scale), frame[0]), max(round(picture.height * scale), frame[1]))
     return picture.resize(size, Image.Resampling.LANCZOS)
-
-
-def _in_srgb(image: Image.Image) -> Image.Image:
-    profile = image.info.get("icc_profile")
-    if image.mode.startswith("I") or image.mode == "F":
-        return image.point(lambda v: v / 256).convert("L")
-    if not profile or image.mode not in ("RGB", "RGBA", "CMYK", "L"):
-        return image
-    mode = "RGBA" if image.mode == "RGBA" else "RGB"
-    try:
-        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        turned = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=mode)
-    except (ImageCms.PyCMSError, OSError):
-        return image  # a broken profile says nothing; the numbers are taken as sRGB
-    return turned if turned is not None else image
-
-
-def _opaque(image: Image.Image) -> Image.Image:
-    if not image.has_transparency_data:
-        return image.convert("RGB")
-    ground = Image.new("RGBA", image.size, (*_BACKDROP, 255))
-    return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")

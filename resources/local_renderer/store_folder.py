@@ -57,6 +57,9 @@ class StoreFolder:
     def asset(self, sha256: str) -> Path:
         return self.root / "assets" / sha256
 
+    def assets(self) -> list[Path]:
+        return [path for path in (self.root / "assets").iterdir() if not path.name.startswith(".")]
+
     def output(self, job_id: str) -> Path:
         return self.root / "outputs" / f"{job_id}.mp4"
 
@@ -107,7 +110,7 @@ class StoreLock:
     """Held while the renderer runs. The system frees it when the process ends, however it ends."""
 
     def __init__(self, folder: StoreFolder) -> None:
-        folder.root.mkdir(parents=True, exist_ok=True)
+        folder.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = folder.root / "lock"
         self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
 

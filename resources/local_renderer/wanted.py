@@ -16,14 +16,14 @@ from typing import Any
 from resources.local_renderer.refusals import Refused
 
 MODEL = "kenburns-1"
-MAX_IMAGES = 12
-MAX_SECONDS = 60
+MAX_IMAGES = 20
+MAX_SECONDS = 120
 MAX_SIDE = 1920
 MIN_SIDE = 64
-MAX_CAPTION = 300
+MAX_CAPTION = 500
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_LOCALE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+_LOCALE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,200}")
 
 

@@ -15,14 +15,17 @@ import shutil
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.domain.errors import ReelwrightError
+from resources.local_renderer.inspection import SourceUnusable, require_as_wanted, upright_stills
 from resources.local_renderer.job_store import JobStore
 from resources.local_renderer.jobs import Job
 from resources.local_renderer.store_folder import StoreFolder, is_disk_full
 from resources.local_renderer.wanted import as_json
+from resources.media import Sandbox
 
 _CHILD = "resources.local_renderer.render"
 _STORE_PAUSE_SECONDS = 1.0
@@ -52,6 +55,7 @@ class Workers:
     store: JobStore
     folder: StoreFolder
     count: int
+    sandbox: Sandbox
     clock: Callable[[], int]  #: UTC microseconds
     _running: dict[str, _Running] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
@@ -108,7 +112,7 @@ class Workers:
             shutil.rmtree(work, ignore_errors=True)
         await self._record(end, job.id)
 
-    async def _watch(self, job: Job, running: _Running, work: Path) -> _Verdict:
+    async def _watch(self, job: Job, running: _Running, stills: Sequence[Path], work: Path) -> _Verdict:
         limit = time_limit_seconds(job)
         process = running.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", _CHILD),
@@ -120,18 +124,13 @@ class Workers:
         try:
             if running.is_cancelled:
                 return _Verdict()
-            _send(process, self._order(job, work, limit))
+            _send(process, _order(job, stills, work, limit))
             return await asyncio.wait_for(_listen(process, running), limit)
         except TimeoutError:
             return _Verdict(error=("timed_out", f"rendering took longer than {limit} seconds"))
         finally:
             _kill(process)
             await process.wait()
-
-    def _order(self, job: Job, work: Path, limit: int) -> bytes:
-        images = [str(self.folder.asset(sha256)) for sha256 in job.wanted.images]
-        order = {"wanted": as_json(job.wanted), "images": images, "folder": str(work), "cpu_seconds": limit}
-        return json.dumps(order).encode() + b"\n"
 
     async def _end_of(self, job: Job, running: _Running, work: Path) -> _End:
         """Render it, and say how the record must end.
@@ -140,13 +139,15 @@ class Workers:
         """
         try:
             work.mkdir(parents=True)
-            verdict = await self._watch(job, running, work)
+            assets = [self.folder.asset(sha256) for sha256 in job.wanted.images]
+            stills = await asyncio.to_thread(upright_stills, self.sandbox, assets, work)
+            verdict = await self._watch(job, running, stills, work)
             if verdict.output is not None:
+                await asyncio.to_thread(require_as_wanted, self.sandbox, job.wanted, verdict.output)
                 kept = await asyncio.to_thread(self.folder.keep_output, verdict.output, job.id)
                 return functools.partial(self.store.succeed, kept=kept)
-        except OSError as error:
-            code = "disk_full" if is_disk_full(error) else "render_failed"
-            return functools.partial(self.store.fail, code=code, message=str(error))
+        except (OSError, ReelwrightError) as error:
+            return functools.partial(self.store.fail, code=_code(error), message=str(error)[:500])
         if running.is_cancelled:
             return self.store.cancelled
         code, message = verdict.error or ("render_failed", "the rendering process died without a word")
@@ -166,6 +167,18 @@ def time_limit_seconds(job: Job) -> int:
     """Half a minute and a quarter of a second a megapixel frame: ten times what it takes."""
     megapixels = job.wanted.width * job.wanted.height / 1e6
     return 30 + round(job.wanted.frame_count * max(megapixels, 0.25) / 4)
+
+
+def _order(job: Job, stills: Sequence[Path], work: Path, limit: int) -> bytes:
+    images = [str(path) for path in stills]
+    order = {"wanted": as_json(job.wanted), "images": images, "folder": str(work), "cpu_seconds": limit}
+    return json.dumps(order).encode() + b"\n"
+
+
+def _code(error: OSError | ReelwrightError) -> str:
+    if isinstance(error, SourceUnusable):
+        return "invalid_input"
+    return "disk_full" if isinstance(error, OSError) and is_disk_full(error) else "render_failed"
 
 
 def _send(process: asyncio.subprocess.Process, order: bytes) -> None:
