@@ -104,9 +104,9 @@ def _cut(folded: str) -> Iterator[str]:
 
 
 def _kind(character: str) -> str:
-    if _UNSPACED.match(character):
-        return "unspaced"
-    return "word" if unicodedata.category(character)[0] in "LMN" else "gap"
+    if unicodedata.category(character)[0] not in "LMN":
+        return "gap"
+    return "unspaced" if _UNSPACED.match(character) else "word"
 
 
 def _pairs(run: str) -> Iterator[str]:
