@@ -177,6 +177,8 @@ def _raise_refusal(head: dict[str, Any]) -> None:
         raise MediaUnproven(str(head["unproven"]), str(head.get("problem")))
     if "out_of_memory" in head:
         raise SandboxFailed("out_of_memory", "the file needs more memory than its size justifies")
+    if "crashed" in head:
+        raise SandboxFailed("crashed", f"the child gave up: {head['crashed']}")
     if not isinstance(head.get("found"), dict):
         raise SandboxFailed("no_answer", "the child answered with something else")
 

@@ -42,7 +42,11 @@ class VideoReader:
         options = {"fd": str(fd), "protocol_whitelist": "fd", "format_whitelist": demuxer}
         with translated("no_index"):
             self.container: Any = av.open(
-                "fd:", format=demuxer, options=_DECODER_OPTIONS, container_options=options
+                "fd:",
+                format=demuxer,
+                options=_DECODER_OPTIONS,
+                container_options=options,
+                metadata_errors="replace",  # titles come in any encoding
             )
         try:
             self.video = self._one_video()

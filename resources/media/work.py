@@ -70,6 +70,8 @@ def _answer(peer: socket.socket, fd: int, order: dict[str, Any], declare: Callab
         send_head(peer, {"unproven": unproven.reason, "problem": str(unproven)})
     except MemoryError:
         send_head(peer, {"out_of_memory": True})
+    except Exception as error:  # a decoder's surprise ends this file alone, and its name helps to mend it
+        send_head(peer, {"crashed": f"{type(error).__name__}: {error}"[:300]})
     else:
         send_head(peer, {"found": found, "blobs": [len(blob) for blob in blobs]})
         for blob in blobs:
