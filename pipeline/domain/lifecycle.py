@@ -113,6 +113,12 @@ SUBMISSION_MOVES: Mapping[Submission, frozenset[Submission]] = MappingProxyType(
 )
 
 
+def require_submission_move(source: Submission, target: Submission) -> None:
+    """Raise `IllegalMove` for a change of the submission fact that no evidence can lead to."""
+    if target not in SUBMISSION_MOVES[source]:
+        raise IllegalMove("submission", source, target)
+
+
 class Parked(enum.StrEnum):
     """Why an item waits although nothing is wrong with it."""
 
@@ -200,7 +206,7 @@ class WishFacts:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The word, why (parked reasons, `overdue`, `cancel_wanted`, `not_selected`), and a retry hint in seconds."""
+    """The word, and why: parked reasons, `overdue`, `cancel_wanted`, `not_selected`."""
 
     word: Word
     why: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from resources.database.database import Transaction
-from resources.database.schema import attempts, remote_jobs, sends
+from resources.database.schema import attempts, remote_jobs, sends, usage_facts
 from resources.database.upsert import insert_for
 
 
@@ -68,3 +68,13 @@ def record_remote_job(tx: Transaction, row: sa.Row[Any], handle: str, *, found_b
         at=tx.now,
     )
     tx.connection.execute(insert.on_conflict_do_nothing())
+
+
+def unconfirmed_starts(connection: sa.Connection, attempt: str) -> int:
+    """Starts of an attempt that are booked as possible and not yet settled."""
+    found = connection.scalar(
+        sa.select(sa.func.sum(usage_facts.c.quantity)).where(
+            usage_facts.c.attempt == attempt, usage_facts.c.meter == "starts_unconfirmed"
+        )
+    )
+    return int(found or 0)

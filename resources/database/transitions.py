@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from pipeline.domain.errors import LostRace
 from pipeline.domain.follow_ons import Topic
-from pipeline.domain.lifecycle import Move
+from pipeline.domain.lifecycle import Move, Submission, require_submission_move
 from resources.database.counters import count_up
 from resources.database.database import Transaction
 from resources.database.schema import attempts, audit, objects, outbox, revisions, usage_facts
@@ -72,6 +72,11 @@ class Transition:
     detail: Mapping[str, Any] | None = None
     take_over: bool = False
     release: bool = False
+
+    def __post_init__(self) -> None:
+        wanted = self.facts.get("submission", getattr(self.row, "submission", None))
+        if self.kind == "attempt" and wanted != self.row.submission:
+            require_submission_move(Submission(self.row.submission), Submission(wanted))
 
     @property
     def new_version(self) -> int | None:

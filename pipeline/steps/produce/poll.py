@@ -194,7 +194,8 @@ class Polling:
         self, tx: Transaction, stayed: Sequence[tuple[sa.Row[Any], Observation, Decision]]
     ) -> Counter[str]:
         """Plain looks change no visible fact; the first one past the deadline does (G4)."""
-        visible, plain = [], []
+        visible: list[tuple[sa.Row[Any], Decision]] = []
+        plain: list[tuple[sa.Row[Any], Decision]] = []
         for row, _, decision in stayed:
             changes = decision.becomes_overdue or _cancel_was_sent(row)
             (visible if changes else plain).append((row, decision))

@@ -170,6 +170,7 @@ class Submitting:
                 "send_tries": row.send_tries + 1,
                 "parked_reason": None,
                 "next_action_at": None,
+                "last_observation": None,
                 "submitted_at": tx.now,
                 "next_poll_at": tx.now + self.look_after_seconds * SECOND,
             },
