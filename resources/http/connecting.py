@@ -50,6 +50,10 @@ REASONS: tuple[tuple[type[BaseException], str], ...] = (
 )
 
 
+#: Their texts hold the whole URL, and tracebacks end up in logs.
+_SHOWING_THE_QUERY = (aiohttp.ClientResponseError, aiohttp.InvalidURL)
+
+
 @contextmanager
 def translated(phase: Phase, what: str) -> Iterator[None]:
     """Every error of the library leaves as NeverConnected, UrlRefused or RemoteUnavailable.
@@ -63,7 +67,8 @@ def translated(phase: Phase, what: str) -> Iterator[None]:
             raise UrlRefused("private_address", f"{what} leads to a forbidden address") from error
         reason = next(reason for kind, reason in REASONS if isinstance(error, kind))
         known = RemoteUnavailable if phase.connected else NeverConnected
-        raise known(reason, f"{what}: {reason.replace('_', ' ')}") from error
+        cause = None if isinstance(error, _SHOWING_THE_QUERY) else error
+        raise known(reason, f"{what}: {reason.replace('_', ' ')}") from cause
 
 
 def phase_tracing() -> aiohttp.TraceConfig:
