@@ -39,7 +39,7 @@ _LOST = sa.and_(
 )
 
 #: Which attempts a stage works on, once they are due.
-_WORK_OF: dict[Stage, sa.ColumnElement[bool]] = {
+WORK_OF: dict[Stage, sa.ColumnElement[bool]] = {
     Stage.RETRIEVE: attempts.c.state == str(AttemptState.RETRIEVING),
     Stage.DERIVE: sa.and_(attempts.c.state == _STORED, ~_DERIVED),
     Stage.PUBLISH: sa.or_(sa.and_(attempts.c.state == _STORED, _DERIVED), attempts.c.state == _INDEXED),
@@ -53,10 +53,14 @@ _WORK_OF: dict[Stage, sa.ColumnElement[bool]] = {
 }
 
 
+def work_of(stage: Stage) -> sa.ColumnElement[bool]:
+    """What *stage* works on and no pause holds."""
+    return sa.and_(WORK_OF[stage], ~_paused(stage))
+
+
 def claim_stage(tx: Transaction, stage: Stage, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
     """Lease up to *limit* due attempts of *stage*, longest due first; rows as they are after the claim."""
-    work = sa.and_(_WORK_OF[stage], ~_paused(stage))
-    return _lease(tx, attempts, attempts.c.next_action_at, work, owner, limit)
+    return _lease(tx, attempts, attempts.c.next_action_at, work_of(stage), owner, limit)
 
 
 def claim_for_retry(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
@@ -111,7 +115,7 @@ def _take_of_tenants(
     tx: Transaction, provider: str, owner: str, quotas: dict[str, int]
 ) -> Sequence[sa.Row[Any]]:
     """One index seek a tenant, in one statement."""
-    work = sa.and_(attempts.c.provider == provider, _WORK_OF[Stage.SUBMIT], ~_paused(Stage.SUBMIT))
+    work = sa.and_(attempts.c.provider == provider, work_of(Stage.SUBMIT))
     free = sa.and_(work, _is_free(tx, attempts, attempts.c.next_action_at))
     seeks = [
         sa.select(attempts.c.id)

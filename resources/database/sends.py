@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from resources.database.database import Transaction
 from resources.database.schema import attempts, remote_jobs, sends, usage_facts
+from resources.database.transitions import Usage
 from resources.database.upsert import insert_for
 
 
@@ -70,11 +71,11 @@ def record_remote_job(tx: Transaction, row: sa.Row[Any], handle: str, *, found_b
     tx.connection.execute(insert.on_conflict_do_nothing())
 
 
-def unconfirmed_starts(connection: sa.Connection, attempt: str) -> int:
-    """Starts of an attempt that are booked as possible and not yet settled."""
-    found = connection.scalar(
+def settled_starts(tx: Transaction, row: sa.Row[Any]) -> tuple[Usage, ...]:
+    """Starts of an attempt that were booked as possible are not any more: what became of them is known."""
+    booked = tx.connection.scalar(
         sa.select(sa.func.sum(usage_facts.c.quantity)).where(
-            usage_facts.c.attempt == attempt, usage_facts.c.meter == "starts_unconfirmed"
+            usage_facts.c.attempt == row.id, usage_facts.c.meter == "starts_unconfirmed"
         )
     )
-    return int(found or 0)
+    return (Usage("starts_unconfirmed", -int(booked), f"settled-{row.send_tries}"),) if booked else ()

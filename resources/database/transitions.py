@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from pipeline.domain.errors import LostRace
 from pipeline.domain.follow_ons import Topic
 from pipeline.domain.lifecycle import Move, Submission, require_submission_move
+from resources.database.batches import note_moves
 from resources.database.counters import count_up
 from resources.database.database import Transaction
 from resources.database.schema import attempts, audit, objects, outbox, revisions, usage_facts
@@ -101,6 +102,14 @@ def apply(tx: Transaction, wanted: Sequence[Transition]) -> list[Verdict]:
         _write_audit(tx, applied)
         _write_usage(tx, applied)
         _write_messages(tx, applied)
+        note_moves(
+            tx,
+            [
+                (one.row.rendition, str(one.move and one.move.target))
+                for one in applied
+                if _moves_attempt(one)
+            ],
+        )
     if len(applied) == len(wanted):
         return [Verdict.APPLIED] * len(wanted)
     return [_classify(tx, one, changed) for one in wanted]
@@ -111,6 +120,12 @@ def apply_one(tx: Transaction, one: Transition) -> None:
     [verdict] = apply(tx, [one])
     if verdict is not Verdict.APPLIED:
         raise LostRace(one.kind, one.row.id, verdict)
+
+
+def _attempt_move(one: Transition) -> tuple[tuple[str, str], ...]:
+    if one.kind != "attempt" or one.move is None:
+        return ()
+    return ((one.row.rendition, str(one.move.target)),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from pipeline.steps.produce.lot import ItemResult, Owner
 from pipeline.steps.produce.submit import Submitting
 from resources.database.claims import claim_unknown
 from resources.database.database import Database, Transaction
-from resources.database.sends import first_sent_at, record_remote_job, unconfirmed_starts
-from resources.database.transitions import Transition, Usage
+from resources.database.sends import first_sent_at, record_remote_job, settled_starts
+from resources.database.transitions import Transition
 from resources.http.client import HttpClient
 from resources.providers.protocol import Found, LookUpAnswer
 
@@ -105,7 +105,7 @@ class Reconciling:
 
     def _record(self, tx: Transaction, finding: Finding) -> ItemResult:
         row, terms = finding.row, self.submitting.terms
-        settled = _settled(tx, row)
+        settled = settled_starts(tx, row)
         match finding.next:
             case Next.BIND:
                 first, *others = finding.jobs
@@ -153,9 +153,3 @@ def looks_of(row: sa.Row[Any]) -> int:
     """Looks after the lag that found nothing, as the row remembers them."""
     seen = json.loads(row.last_observation or "{}")
     return int(seen.get("lost_looks", 0)) if isinstance(seen, dict) else 0
-
-
-def _settled(tx: Transaction, row: sa.Row[Any]) -> tuple[Usage, ...]:
-    """Starts that were booked as unconfirmed are not any more."""
-    booked = unconfirmed_starts(tx.connection, row.id)
-    return (Usage("starts_unconfirmed", -booked, key=f"settled-{row.send_tries}"),) if booked else ()

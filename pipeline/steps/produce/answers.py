@@ -40,6 +40,7 @@ def bind(
     found_by: str,
     actor: str,
     usage: tuple[Usage, ...] = (),
+    take_over: bool = False,
 ) -> ItemResult:
     """The remote handle is durable: `submitting` becomes `generating`, the start is counted once."""
     transition = Transition(
@@ -57,6 +58,7 @@ def bind(
             "purge_horizon_at": tx.now + terms.purge_horizon_seconds * SECOND,
         },
         usage=(Usage("generation_starts", 1), *usage),
+        take_over=take_over,
         release=True,
     )
     result = result_of(tx, transition, "accepted")
@@ -73,6 +75,7 @@ def not_sent(
     actor: str,
     wait_seconds: float | None = None,
     usage: tuple[Usage, ...] = (),
+    take_over: bool = False,
 ) -> ItemResult:
     """Proof that nothing was taken: the attempt is due again under its key, until its tries are used up."""
     if row.send_tries >= terms.send_tries:
@@ -85,6 +88,7 @@ def not_sent(
             actor=actor,
             hold=HoldFate.RELEASE,
             submission=Submission.NOT_SENT,
+            take_over=take_over,
         )
     own = backoff_seconds(
         row.send_tries - 1,
@@ -107,6 +111,7 @@ def not_sent(
         },
         usage=usage,
         detail={"reason": reason},
+        take_over=take_over,
         release=True,
     )
     result = result_of(tx, transition, "not_sent", reason)

@@ -1,0 +1,66 @@
+"""What is due now, per stage: the one question of the lifecycle sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from pipeline.domain.follow_ons import Stage
+from resources.database.claims import work_of
+from resources.database.database import Transaction
+from resources.database.schema import attempts, index_entries, lanes, lots, revisions
+from resources.database.upsert import insert_for
+
+#: Counting stops here: a sensor needs to know "many", not how many.
+ENOUGH = 1_000
+
+
+def due_by_stage(connection: sa.Connection, now: int) -> Mapping[Stage, int]:
+    """Items that a lot of each stage could take on now, counted up to `ENOUGH`."""
+    return {
+        Stage.INGEST: _count(connection, _due_revisions(now)),
+        Stage.SUBMIT: _count(connection, _due_attempts(Stage.SUBMIT, now).where(_has_room())),
+        Stage.RETRIEVE: _count(connection, _due_attempts(Stage.RETRIEVE, now)),
+        Stage.DERIVE: _count(connection, _due_attempts(Stage.DERIVE, now)),
+        Stage.PUBLISH: _count(connection, _due_attempts(Stage.PUBLISH, now))
+        + _count(connection, sa.select(index_entries.c.id).where(index_entries.c.next_action_at <= now)),
+    }
+
+
+def _count(connection: sa.Connection, wanted: sa.Select[tuple[str]]) -> int:
+    return int(
+        connection.scalar(sa.select(sa.func.count()).select_from(wanted.limit(ENOUGH).subquery())) or 0
+    )
+
+
+def _due_attempts(stage: Stage, now: int) -> sa.Select[tuple[str]]:
+    return sa.select(attempts.c.id).where(
+        attempts.c.next_action_at <= now, attempts.c.lease_until < now, work_of(stage)
+    )
+
+
+def _has_room() -> sa.ColumnElement[bool]:
+    """A lane without room takes nothing; a lane that is not made yet is made by the lot."""
+    full = sa.exists().where(
+        lanes.c.provider == attempts.c.provider,
+        lanes.c.tenant.in_([attempts.c.tenant, "*"]),
+        lanes.c.in_flight >= lanes.c.cap,
+    )
+    return ~full
+
+
+def _due_revisions(now: int) -> sa.Select[tuple[str]]:
+    return sa.select(revisions.c.id).where(
+        sa.or_(revisions.c.next_action_at <= now, revisions.c.receipt_due_at <= now),
+        revisions.c.lease_until < now,
+    )
+
+
+def open_lot(tx: Transaction, stage: Stage) -> int:
+    """Take the next number of a stage's lots; the number makes its run's key unique for ever."""
+    newest = tx.connection.scalar(sa.select(sa.func.max(lots.c.number)).where(lots.c.stage == str(stage)))
+    number = int(newest or 0) + 1
+    insert = insert_for(tx.connection, lots)
+    tx.connection.execute(insert.values(stage=str(stage), number=number, requested_at=tx.now))
+    return number
