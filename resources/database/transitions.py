@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from pipeline.domain.errors import LostRace
 from pipeline.domain.follow_ons import Topic
 from pipeline.domain.lifecycle import Move, Submission, require_submission_move
-from resources.database.batches import note_moves
+from resources.database.batch_items import note_moves
 from resources.database.counters import count_up
 from resources.database.database import Transaction
 from resources.database.schema import attempts, audit, objects, outbox, revisions, usage_facts
@@ -102,14 +102,7 @@ def apply(tx: Transaction, wanted: Sequence[Transition]) -> list[Verdict]:
         _write_audit(tx, applied)
         _write_usage(tx, applied)
         _write_messages(tx, applied)
-        note_moves(
-            tx,
-            [
-                (one.row.rendition, str(one.move and one.move.target))
-                for one in applied
-                if _moves_attempt(one)
-            ],
-        )
+        note_moves(tx, [pair for one in applied for pair in _attempt_move(one)])
     if len(applied) == len(wanted):
         return [Verdict.APPLIED] * len(wanted)
     return [_classify(tx, one, changed) for one in wanted]

@@ -2,6 +2,7 @@
 
 from resources.database.schema.base import metadata
 from resources.database.schema.decided import decisions, pauses, selections
+from resources.database.schema.index import search_entries, search_tags
 from resources.database.schema.money import budgets, holds, usage_facts
 from resources.database.schema.owned import derivatives, object_parents, object_uses, objects
 from resources.database.schema.record import audit, counters, operations, outbox, partition_marks
@@ -57,6 +58,8 @@ __all__ = [
     "renditions",
     "revision_sources",
     "revisions",
+    "search_entries",
+    "search_tags",
     "selections",
     "sends",
     "slot_wants",

@@ -41,6 +41,7 @@ attempts = sa.Table(
     text("last_observation", null=True),
     count("send_tries"),
     count("fetch_tries"),
+    count("downloads"),  # fetches that may have brought bytes; from the second on they repeat
     count("work_tries"),  # derivation and indexing
     text("handle", null=True),
     micros("submitted_at", null=True),

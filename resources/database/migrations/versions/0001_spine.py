@@ -15,6 +15,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from resources.database.schema.index import CREATE_SEARCH_TEXT
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -207,6 +209,38 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_pauses"),
     )
     op.create_table(
+        "search_entries",
+        sa.Column(
+            "number", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
+        ),
+        sa.Column("entry_id", sa.Text(), nullable=False),
+        sa.Column("tenant", sa.Text(), nullable=False),
+        sa.Column("rendition", sa.Text(), server_default="", nullable=False),
+        sa.Column("object", sa.Text(), server_default="", nullable=False),
+        sa.Column("campaign", sa.Text(), server_default="", nullable=False),
+        sa.Column("slot", sa.Text(), server_default="", nullable=False),
+        sa.Column("locale", sa.Text(), server_default="", nullable=False),
+        sa.Column("asset_type", sa.Text(), server_default="", nullable=False),
+        sa.Column("visibility", sa.Text(), server_default="", nullable=False),
+        sa.Column("retention_class", sa.Text(), server_default="", nullable=False),
+        sa.Column("standing", sa.Text(), nullable=False),
+        sa.Column("version", sa.BigInteger(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("tags", sa.Text(), server_default="{}", nullable=False),
+        sa.Column("tokens", sa.Text(), server_default="[]", nullable=False),
+        sa.PrimaryKeyConstraint("number", name="pk_search_entries"),
+        sa.UniqueConstraint("tenant", "entry_id", name="uq_search_entries_tenant_entry_id"),
+    )
+    op.create_index(
+        "ix_search_entries_tenant_campaign", "search_entries", ["tenant", "campaign"], unique=False
+    )
+    op.create_index(
+        "ix_search_entries_tenant_created_at_entry_id",
+        "search_entries",
+        ["tenant", "created_at", "entry_id"],
+        unique=False,
+    )
+    op.create_table(
         "usage_facts",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("tenant", sa.Text(), nullable=False),
@@ -352,6 +386,23 @@ def upgrade() -> None:
     )
     op.create_index(
         "ix_revisions_state_next_action_at", "revisions", ["state", "next_action_at"], unique=False
+    )
+    op.create_table(
+        "search_tags",
+        sa.Column("entry", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("tenant", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["entry"], ["search_entries.number"], name="fk_search_tags_entry_search_entries"
+        ),
+        sa.PrimaryKeyConstraint("entry", "name", "value", name="pk_search_tags"),
+    )
+    op.create_index(
+        "ix_search_tags_tenant_value_name_entry",
+        "search_tags",
+        ["tenant", "value", "name", "entry"],
+        unique=False,
     )
     op.create_table(
         "slots",
@@ -503,6 +554,7 @@ def upgrade() -> None:
         sa.Column("last_observation", sa.Text(), nullable=True),
         sa.Column("send_tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("fetch_tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("downloads", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("work_tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("handle", sa.Text(), nullable=True),
         sa.Column("submitted_at", sa.BigInteger(), nullable=True),
@@ -672,3 +724,6 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["attempt"], ["attempts.id"], name="fk_sends_attempt_attempts"),
         sa.PrimaryKeyConstraint("attempt", "n", name="pk_sends"),
     )
+
+    for statement in CREATE_SEARCH_TEXT[op.get_bind().dialect.name]:
+        op.execute(statement)

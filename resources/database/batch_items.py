@@ -1,10 +1,11 @@
-"""Batch items: when acceptance, media, processing and use first held for each (B1)."""
+"""The four facts of a batch item: when each first held (B1)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 import sqlalchemy as sa
 
@@ -12,8 +13,10 @@ from pipeline.domain.lifecycle import AttemptState
 from resources.database.database import Transaction
 from resources.database.schema import batch_items
 
-#: The fact that a move of an attempt brings about for its rendition's items.
-FACT_OF: Mapping[str, str] = MappingProxyType(
+Fact = Literal["accepted_at", "media_at", "processed_at", "usable_at"]
+
+#: The fact that a move of an attempt brings about.
+FACT_OF: Mapping[str, Fact] = MappingProxyType(
     {
         AttemptState.GENERATING: "accepted_at",
         AttemptState.STORED: "media_at",
@@ -23,16 +26,19 @@ FACT_OF: Mapping[str, str] = MappingProxyType(
 
 
 def note_moves(tx: Transaction, moved: Sequence[tuple[str, str]]) -> None:
-    """Note (rendition, new state) pairs; a fact that held before keeps its first time."""
-    by_fact: dict[str, list[str]] = defaultdict(list)
+    """Note what moves of attempts brought about, given as (rendition, new state)."""
+    by_fact: dict[Fact, set[str]] = defaultdict(set)
     for rendition, state in moved:
         if state in FACT_OF:
-            by_fact[FACT_OF[state]].append(rendition)
+            by_fact[FACT_OF[state]].add(rendition)
     for fact, renditions in sorted(by_fact.items()):
-        note(tx, renditions, fact)
+        reached(tx, fact, renditions)
 
 
-def note(tx: Transaction, renditions: Sequence[str], fact: str) -> None:
+def reached(tx: Transaction, fact: Fact, renditions: Collection[str]) -> None:
+    """*fact* holds from now on for every item of *renditions* where it did not hold before."""
+    if not renditions:
+        return
     column = batch_items.c[fact]
     tx.connection.execute(
         sa.update(batch_items)
