@@ -10,6 +10,7 @@ library; Pango in libvips sets every covered script, mixed lines too.
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -28,7 +29,11 @@ SMALLEST = 0.042
 _LARGEST = 0.085
 #: (most lines, smallest size): rather smaller than broken into many lines, but only so far.
 _PREFERENCES = ((2, 0.068), (3, 0.056), (4, SMALLEST))
+_TALLEST = 0.36  #: share of the height that text may cover
 _LINE = 1.75  #: room for one line, in sizes; the tallest script is Arabic
+#: The places between two characters of Han, kana or Hangul: there alone a line would break inside a word.
+_CJK = "[\u3001-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef]"
+_INSIDE_CJK = re.compile(f"(?<={_CJK})(?={_CJK})")
 _RIGHT_TO_LEFT = frozenset({"ar", "ckb", "fa", "ps", "sd", "ug", "ur"})
 #: Side, bottom margin as shares of width and height; tall frames leave room for the players' own controls.
 _SIDE, _BOTTOM, _BOTTOM_TALL = 0.07, 0.075, 0.16
@@ -49,7 +54,7 @@ def fit(caption: str, locale: str, frame: tuple[int, int]) -> Fit:
     for lines, least in _PREFERENCES:
         for size in range(_pixels(short, _LARGEST), _pixels(short, least) - 1, -step):
             mask = _text(caption, locale, size, room)
-            if mask.width <= room and mask.height <= min(frame[1] * 0.45, lines * size * _LINE):
+            if mask.width <= room and mask.height <= min(frame[1] * _TALLEST, lines * size * _LINE):
                 return Fit(size, _narrowest(caption, locale, size, room, mask.height))
     raise Refused(
         "invalid_request",
@@ -102,7 +107,7 @@ def _phrases(text: str, locale: str) -> str:
     text = unicodedata.normalize("NFC", text)
     language, *subtags = locale.lower().split("-")
     if language == "ko":
-        return " ".join(map(_joined, text.split(" ")))
+        return _joined(text)
     if language == "zh":
         language = "zh-hant" if {"hant", "tw", "hk", "mo"} & set(subtags) else "zh-hans"
     if language not in _PARSERS:
@@ -111,7 +116,7 @@ def _phrases(text: str, locale: str) -> str:
 
 
 def _joined(phrase: str) -> str:
-    return "\u2060".join(phrase)
+    return _INSIDE_CJK.sub("\u2060", phrase)
 
 
 _PARSERS: Mapping[str, Callable[[], Any]] = {

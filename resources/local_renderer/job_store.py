@@ -25,8 +25,8 @@ from resources.local_renderer.wanted import Wanted, as_json, fingerprint, from_j
 
 _VERSION = 1
 PAGE = 100
-#: A job that was started this often and never ended is taken to be what kills the renderer.
-MAX_STARTS = 50
+#: A job in whose rendering so many renderers died is taken to be what kills them.
+MAX_CRASHES = 50
 
 _SCHEMA = """
 CREATE TABLE jobs (
@@ -37,7 +37,7 @@ CREATE TABLE jobs (
     reference TEXT NOT NULL,
     wanted TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled')),
-    starts INTEGER NOT NULL DEFAULT 0,
+    crashes INTEGER NOT NULL DEFAULT 0,
     cancel_wanted INTEGER NOT NULL DEFAULT 0,
     error_code TEXT, error_message TEXT,
     size_bytes INTEGER, sha256 TEXT, deleted_at INTEGER,
@@ -112,7 +112,7 @@ class JobStore:
     def start_next(self, now: int) -> Job | None:
         """The oldest queued job, now running; None when nothing waits."""
         row = self._db.execute(
-            "UPDATE jobs SET status = 'running', starts = starts + 1, updated_at = ? WHERE number ="
+            "UPDATE jobs SET status = 'running', updated_at = ? WHERE number ="
             " (SELECT min(number) FROM jobs WHERE status = 'queued') AND status = 'queued' RETURNING *",
             (now,),
         ).fetchone()
@@ -129,7 +129,7 @@ class JobStore:
         return self._move(job_id, Status.CANCELLED, now)
 
     def queue_again(self, job_id: str, now: int) -> bool:
-        """The process is stopping: the job waits for the next one."""
+        """Nothing is wrong with the job: the process is stopping, or the disk is full."""
         return self._move(job_id, Status.QUEUED, now)
 
     def want_cancel(self, job_id: str, now: int) -> bool:
@@ -160,11 +160,13 @@ class JobStore:
             self._db.execute(
                 "UPDATE jobs SET status = 'failed', error_code = 'gave_up', updated_at = ?,"
                 " error_message = 'the renderer ended each time it rendered this' "
-                "WHERE status = 'running' AND starts >= ?",
-                (now, MAX_STARTS),
+                "WHERE status = 'running' AND crashes >= ?",
+                (now, MAX_CRASHES),
             )
             self._db.execute(
-                "UPDATE jobs SET status = 'queued', updated_at = ? WHERE status = 'running'", (now,)
+                "UPDATE jobs SET status = 'queued', crashes = crashes + 1, updated_at = ?"
+                " WHERE status = 'running'",
+                (now,),
             )
 
     def outputs(self) -> frozenset[str]:
@@ -230,7 +232,7 @@ def _job(row: sqlite3.Row) -> Job:
         reference=values["reference"],
         wanted=from_json(json.loads(values["wanted"])),
         status=Status(values["status"]),
-        starts=values["starts"],
+        crashes=values["crashes"],
         cancel_wanted=bool(values["cancel_wanted"]),
         error=None if code is None else (code, values["error_message"]),
         size_bytes=values["size_bytes"],

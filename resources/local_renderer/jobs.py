@@ -39,7 +39,7 @@ class Job:
     reference: str
     wanted: Wanted
     status: Status
-    starts: int
+    crashes: int  #: how often a renderer died while it rendered this
     cancel_wanted: bool
     error: tuple[str, str] | None  #: code, message
     size_bytes: int | None

@@ -53,7 +53,7 @@ def main() -> int:
             _say({"progress": round(done, 3)})
         _say({"done": str(output_path(order))})
     except (OSError, FfmpegFailed, MemoryError) as error:
-        _say({"error": {"code": "render_failed", "message": f"{type(error).__name__}: {error}"[:500]}})
+        _say({"error": f"{type(error).__name__}: {error}"[:500]})
     return 0
 
 

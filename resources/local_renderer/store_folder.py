@@ -28,6 +28,7 @@ from pipeline.domain.errors import BadSettings
 from resources.local_renderer.refusals import Refused
 
 MAX_ASSET_BYTES = 64 << 20
+_LEAST_FREE_BYTES = 32 << 20  #: below it, a failure is the disk's and not the job's
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,9 @@ class StoreFolder:
 
     def output(self, job_id: str) -> Path:
         return self.root / "outputs" / f"{job_id}.mp4"
+
+    def is_short_of_disk(self) -> bool:
+        return shutil.disk_usage(self.root).free < _LEAST_FREE_BYTES
 
     def prepare(self) -> None:
         """Make the folders and drop what a killed predecessor left half-made."""

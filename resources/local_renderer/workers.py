@@ -23,7 +23,7 @@ from pipeline.domain.errors import ReelwrightError
 from resources.local_renderer.inspection import SourceUnusable, require_as_wanted, upright_stills
 from resources.local_renderer.job_store import JobStore
 from resources.local_renderer.jobs import Job
-from resources.local_renderer.store_folder import StoreFolder, is_disk_full
+from resources.local_renderer.store_folder import Kept, StoreFolder
 from resources.local_renderer.wanted import as_json
 from resources.media import Sandbox
 
@@ -44,10 +44,14 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What the child said last. Neither of them: it died without a word."""
+    """How rendering went: an output in its place, or a code with a message."""
 
-    output: Path | None = None
-    error: tuple[str, str] | None = None
+    kept: Kept | None = None
+    error: tuple[str, str] = ("", "")
+
+
+class ChildFailed(ReelwrightError):
+    """The rendering child gave no output; the text says what it said, or how it ended."""
 
 
 @dataclass(slots=True)
@@ -57,6 +61,7 @@ class Workers:
     count: int
     sandbox: Sandbox
     clock: Callable[[], int]  #: UTC microseconds
+    disk_pause_seconds: float = 5.0  #: how long a job waits before it is tried again on a full disk
     _running: dict[str, _Running] = field(default_factory=dict)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -100,7 +105,7 @@ class Workers:
 
     async def _make(self, job: Job) -> None:
         running = self._running[job.id] = _Running()
-        work = self.folder.work / f"{job.id}-{job.starts}"
+        work = self.folder.work / f"{job.id}-{os.getpid()}"
         try:
             end = await self._end_of(job, running, work)
         except asyncio.CancelledError:
@@ -112,7 +117,8 @@ class Workers:
             shutil.rmtree(work, ignore_errors=True)
         await self._record(end, job.id)
 
-    async def _watch(self, job: Job, running: _Running, stills: Sequence[Path], work: Path) -> _Verdict:
+    async def _watch(self, job: Job, running: _Running, stills: Sequence[Path], work: Path) -> Path:
+        """Have a child render it; gives its output. Raises `ChildFailed`."""
         limit = time_limit_seconds(job)
         process = running.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", _CHILD),
@@ -123,11 +129,11 @@ class Workers:
         )
         try:
             if running.is_cancelled:
-                return _Verdict()
+                raise ChildFailed("cancelled before it began")
             _send(process, _order(job, stills, work, limit))
             return await asyncio.wait_for(_listen(process, running), limit)
-        except TimeoutError:
-            return _Verdict(error=("timed_out", f"rendering took longer than {limit} seconds"))
+        except TimeoutError as error:
+            raise ChildFailed(f"took longer than {limit} seconds") from error
         finally:
             _kill(process)
             await process.wait()
@@ -137,21 +143,30 @@ class Workers:
 
         A cancellation that came after the output was made is too late, and the job says so by success.
         """
-        try:
-            work.mkdir(parents=True)
-            assets = [self.folder.asset(sha256) for sha256 in job.wanted.images]
-            stills = await asyncio.to_thread(upright_stills, self.sandbox, assets, work)
-            verdict = await self._watch(job, running, stills, work)
-            if verdict.output is not None:
-                await asyncio.to_thread(require_as_wanted, self.sandbox, job.wanted, verdict.output)
-                kept = await asyncio.to_thread(self.folder.keep_output, verdict.output, job.id)
-                return functools.partial(self.store.succeed, kept=kept)
-        except (OSError, ReelwrightError) as error:
-            return functools.partial(self.store.fail, code=_code(error), message=str(error)[:500])
+        verdict = await self._verdict(job, running, work)
+        if verdict.kept is not None:
+            return functools.partial(self.store.succeed, kept=verdict.kept)
+        code, message = verdict.error
+        if code == "render_failed" and not running.is_cancelled and self.folder.is_short_of_disk():
+            print(f"reelwright-renderer: the disk is full; job {job.id} waits: {message}", file=sys.stderr)
+            await asyncio.sleep(self.disk_pause_seconds)
+            return self.store.cancelled if running.is_cancelled else self.store.queue_again
         if running.is_cancelled:
             return self.store.cancelled
-        code, message = verdict.error or ("render_failed", "the rendering process died without a word")
         return functools.partial(self.store.fail, code=code, message=message)
+
+    async def _verdict(self, job: Job, running: _Running, work: Path) -> _Verdict:
+        assets = [self.folder.asset(sha256) for sha256 in job.wanted.images]
+        try:
+            work.mkdir(parents=True)
+            stills = await asyncio.to_thread(upright_stills, self.sandbox, assets, work)
+            output = await self._watch(job, running, stills, work)
+            await asyncio.to_thread(require_as_wanted, self.sandbox, job.wanted, output)
+            return _Verdict(kept=await asyncio.to_thread(self.folder.keep_output, output, job.id))
+        except SourceUnusable as error:
+            return _Verdict(error=("invalid_input", str(error)[:500]))
+        except (OSError, ReelwrightError) as error:
+            return _Verdict(error=("render_failed", str(error)[:500]))
 
     async def _record(self, end: _End, job_id: str) -> None:
         """The work is done; a full disk only delays the record of it."""
@@ -175,29 +190,23 @@ def _order(job: Job, stills: Sequence[Path], work: Path, limit: int) -> bytes:
     return json.dumps(order).encode() + b"\n"
 
 
-def _code(error: OSError | ReelwrightError) -> str:
-    if isinstance(error, SourceUnusable):
-        return "invalid_input"
-    return "disk_full" if isinstance(error, OSError) and is_disk_full(error) else "render_failed"
-
-
 def _send(process: asyncio.subprocess.Process, order: bytes) -> None:
     if process.stdin is None:
         raise AssertionError("standard input was asked for")
     process.stdin.write(order)  # left open: it is the child's life line
 
 
-async def _listen(process: asyncio.subprocess.Process, running: _Running) -> _Verdict:
+async def _listen(process: asyncio.subprocess.Process, running: _Running) -> Path:
     if process.stdout is None:
         raise AssertionError("standard output was asked for")
     async for line in process.stdout:
         said = json.loads(line)
         running.progress = said.get("progress", running.progress)
         if "done" in said:
-            return _Verdict(output=Path(said["done"]))
+            return Path(said["done"])
         if "error" in said:
-            return _Verdict(error=(said["error"]["code"], said["error"]["message"]))
-    return _Verdict()
+            raise ChildFailed(said["error"])
+    raise ChildFailed(f"the rendering process died without a word (exit code {await process.wait()})")
 
 
 def _kill(process: asyncio.subprocess.Process | None) -> None:
