@@ -60,14 +60,14 @@ SEARCH_TEXT = "search_text"
 CREATE_SEARCH_TEXT: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sqlite": (
-            "CREATE VIRTUAL TABLE search_text USING fts5("
-            "tokens, tokenize = 'ascii', detail = 'none', columnsize = 0)",
+            """CREATE VIRTUAL TABLE search_text
+            USING fts5(tokens, tokenize = 'ascii', detail = 'none', columnsize = 0)""",
         ),
         "postgresql": (
-            "CREATE TABLE search_text ("
-            "entry BIGINT NOT NULL CONSTRAINT pk_search_text PRIMARY KEY"
-            " CONSTRAINT fk_search_text_entry_search_entries REFERENCES search_entries (number),"
-            " tokens TSVECTOR NOT NULL)",
+            """CREATE TABLE search_text (
+            entry BIGINT NOT NULL CONSTRAINT pk_search_text PRIMARY KEY
+            CONSTRAINT fk_search_text_entry_search_entries REFERENCES search_entries (number),
+            tokens TSVECTOR NOT NULL)""",
             "CREATE INDEX ix_search_text_tokens ON search_text USING gin (tokens)",
         ),
     }
