@@ -1,0 +1,111 @@
+"""Settings: one small frozen value, from an optional file and the environment; none is needed.
+
+Belongs here: names, defaults and where each value came from. Does not belong here: opening anything
+(`resources.connect`).
+
+A value comes from the environment (`REELWRIGHT_DATABASE_URL`), else from `reelwright.yaml` beside the
+caller (or the file that REELWRIGHT_SETTINGS names), else from the default.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
+
+from pipeline.documents.reading import read_document
+from pipeline.domain.errors import BadDocument, BadSettings
+
+PREFIX = "REELWRIGHT_"
+FILE = "reelwright.yaml"
+
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+Port = Annotated[int, Field(ge=1, le=65_535)]
+
+
+class Settings(BaseModel):
+    """Where things are and who acts. Secrets are masked in `repr`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    home: Path = Path(".reelwright")  #: everything a run writes lies below it
+    database_url: SecretStr = SecretStr("")  #: empty: SQLite below home
+    store_url: str = ""  #: empty: a folder below home; else file:///PATH
+    index_url: str = "sql"  #: the SQL tag index, in the same database
+    providers: Path | None = None  #: provider list; None: the shipped one
+    moderation: Path | None = None
+    profile: Path | None = None
+    transforms: Path | None = None
+    renderer_url: str = ""  #: where the local renderer listens, if not where the provider list says
+    actor: Name = "operator"  #: who acts on the command line
+    dagster_port: Port = 3000
+
+    @model_validator(mode="after")
+    def _absolute(self) -> Self:
+        object.__setattr__(self, "home", self.home.expanduser().absolute())
+        return self
+
+    @property
+    def database(self) -> str:
+        """The database's URL, secrets and all: for opening it, never for showing it."""
+        return self.database_url.get_secret_value() or f"sqlite:///{self.home}/reelwright.db"
+
+    @property
+    def objects(self) -> Path:
+        """The folder of the local store."""
+        if not self.store_url:
+            return self.home / "objects"
+        scheme, _, path = self.store_url.partition("://")
+        if scheme != "file" or not path.startswith("/"):
+            raise BadSettings("store_url", f"{self.store_url!r} is not a local store", "use file:///PATH")
+        return Path(path)
+
+    @property
+    def spool(self) -> Path:
+        return self.home / "spool"
+
+
+def read_settings(environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:
+    """Settings from *environment* and the settings file; raises `BadSettings` that names the setting."""
+    environment = os.environ if environment is None else environment
+    path = Path(environment.get(f"{PREFIX}SETTINGS") or (folder or Path.cwd()) / FILE)
+    written = _from_file(path, is_named=f"{PREFIX}SETTINGS" in environment)
+    named = {
+        name: environment[PREFIX + name.upper()]
+        for name in Settings.model_fields
+        if environment.get(PREFIX + name.upper())
+    }
+    try:
+        return Settings(**({"actor": _login()} | written | named))
+    except ValueError as error:
+        raise _bad(error, named, path) from error
+
+
+def _from_file(path: Path, *, is_named: bool) -> dict[str, Any]:
+    if not path.is_file():
+        if is_named:
+            raise BadSettings(f"{PREFIX}SETTINGS", f"{path} is no file", "name a YAML file, or unset it")
+        return {}
+    try:
+        read = read_document(Settings, path.read_bytes(), name=str(path))
+    except BadDocument as error:
+        raise BadSettings(str(path), "; ".join(map(str, error.faults)), error.remedy) from error
+    return {name: getattr(read, name) for name in read.model_fields_set}
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"
+
+
+def _bad(error: ValueError, named: Mapping[str, str], path: Path) -> BadSettings:
+    first: Any = error.errors()[0] if hasattr(error, "errors") else {"loc": ("settings",), "msg": error}
+    setting = ".".join(map(str, first["loc"])) or "settings"
+    source = f"{PREFIX}{setting.upper()}" if setting in named else f"{path}: {setting}"
+    return BadSettings(source, str(first["msg"]), f"correct or remove {source}")

@@ -1,0 +1,41 @@
+"""The one frozen set of adapters and documents that steps work with; `resources.connect` makes it.
+
+Belongs here: the set itself. Does not belong here: how any of it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.domain.moderation import ModerationPolicy
+
+from pipeline.domain.media import TransformSet
+from pipeline.domain.provider_terms import ProviderTerms
+from pipeline.domain.quality import TargetProfile
+from resources.database.database import Database
+from resources.media import Sandbox
+from resources.object_store.protocol import ObjectStore
+from resources.providers.protocol import Provider
+from resources.tag_index.protocol import TagIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """Everything a step may touch. `close()` ends the media child and the database's connections."""
+
+    database: Database
+    store: ObjectStore
+    index: TagIndex
+    sandbox: Sandbox
+    providers: Mapping[str, Provider]
+    terms: Mapping[str, ProviderTerms]
+    profile: TargetProfile
+    transforms: TransformSet
+    moderation: ModerationPolicy
+    spool: Path  #: private local folder for bytes that are not owned yet
+
+    def close(self) -> None:
+        self.sandbox.close()
+        self.database.close()

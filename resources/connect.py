@@ -1,0 +1,114 @@
+"""Settings in, one frozen set of adapters out: the one place that opens things.
+
+Used by command line, API, Dagster resources and tests. Refuses by name what is unsafe to start on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from pipeline.documents.moderation_policy import default_moderation_policy, read_moderation_policy
+
+from pipeline.documents.provider_list import default_provider_list, read_provider_list
+from pipeline.documents.settings import Settings
+from pipeline.documents.target_profile import default_target_profile, read_target_profile
+from pipeline.documents.transform_set import default_transform_set, read_transform_set
+from pipeline.domain.errors import BadSettings
+from pipeline.domain.provider_terms import ProviderList, ProviderTerms
+from resources.adapters import Adapters
+from resources.database.database import Database
+from resources.database.migrate import require_current
+from resources.media import Sandbox
+from resources.object_store.local import LocalStore
+from resources.object_store.protocol import ObjectStore
+from resources.providers.registry import adapters as provider_adapters
+from resources.tag_index.protocol import TagIndex
+from resources.tag_index.sql import SqlTagIndex
+
+Document = TypeVar("Document", covariant=True)
+
+
+class _Reader(Protocol[Document]):
+    """How every document is read: parsed and checked as a whole."""
+
+    def __call__(self, text: bytes, *, name: str) -> Document: ...
+
+
+def connect(settings: Settings) -> Adapters:
+    """Open everything that *settings* name; raises `BadSettings`, `BadDocument` or `SchemaMismatch`."""
+    terms = provider_terms(settings)
+    database = Database.at(settings.database)
+    require_current(database)
+    settings.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Adapters(
+        database=database,
+        store=object_store(settings),
+        index=tag_index(settings, database),
+        sandbox=Sandbox(),
+        providers=provider_adapters(terms.values()),
+        terms=terms,
+        profile=_document(settings.profile, default_target_profile, read_target_profile),
+        transforms=_document(settings.transforms, default_transform_set, read_transform_set),
+        moderation=_document(
+            settings.moderation,
+            default_moderation_policy,
+            read_moderation_policy,
+        ),
+        spool=settings.spool,
+    )
+
+
+@contextmanager
+def connected(settings: Settings) -> Iterator[Adapters]:
+    """`connect`, and everything closed at the end."""
+    adapters = connect(settings)
+    try:
+        yield adapters
+    finally:
+        adapters.close()
+
+
+def object_store(settings: Settings) -> ObjectStore:
+    return LocalStore(settings.objects)
+
+
+def tag_index(settings: Settings, database: Database) -> TagIndex:
+    if settings.index_url != "sql":
+        raise BadSettings("index_url", f"{settings.index_url!r} is not known", "use `sql`")
+    return SqlTagIndex(database.engine)
+
+
+def provider_terms(settings: Settings) -> Mapping[str, ProviderTerms]:
+    """The provider list with secrets put in; the local renderer where settings say it listens."""
+    read: ProviderList = _document(settings.providers, default_provider_list, read_provider_list)
+    terms = {name: replace(one, secret=_secret(one)) for name, one in read.providers.items()}
+    if settings.renderer_url and "local" in terms:
+        terms["local"] = replace(terms["local"], base_url=settings.renderer_url)
+    return terms
+
+
+def _secret(terms: ProviderTerms) -> str:
+    if not terms.secret_env:
+        return ""
+    found = os.environ.get(terms.secret_env, "")
+    if not found:
+        raise BadSettings(
+            terms.secret_env, f"provider {terms.name} needs it and it is not set", f"set {terms.secret_env}"
+        )
+    return found
+
+
+def _document(path: Path | None, default: Callable[[], Document], read: _Reader[Document]) -> Document:
+    """The document at *path*, or the shipped one."""
+    if path is None:
+        return default()
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise BadSettings(str(path), f"cannot be read: {error.strerror}", "name a readable file") from error
+    return read(text, name=str(path))
