@@ -33,6 +33,7 @@ from resources.media.sniff import HEAD_BYTES, Sniffed, sniff
 WHITE = (255, 255, 255)  #: what shows through transparency wherever nothing else is stated
 _CHUNK = 1 << 20
 _EXCERPT = 200
+_SHORTEST_TEXT = 16  #: a few bytes that happen to be letters say nothing
 _SHORTEST_VIDEO = 256  #: below it the first bytes of a cut body need not show what it was
 _TEXTS = ("text/", "application/json", "application/xml")
 _SUFFIXES = {"jpeg": "jpg"}
@@ -173,7 +174,8 @@ def _require_video(file: _Opened) -> None:
         return
     if not file.size_bytes:
         raise MediaUnproven("empty", "the file is empty")
-    if file.size_bytes < _SHORTEST_VIDEO and file.sniffed.content_type == "application/octet-stream":
+    nameless = file.sniffed.content_type == "application/octet-stream"
+    if file.size_bytes < (_SHORTEST_VIDEO if nameless else _SHORTEST_TEXT):
         raise MediaUnproven("truncated", f"only {file.size_bytes} bytes")
     if file.sniffed.is_audio:
         raise MediaRefused(
