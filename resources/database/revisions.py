@@ -161,12 +161,40 @@ def sources_of(connection: sa.Connection, revision: str) -> Sequence[sa.Row[Any]
     return connection.execute(wanted.order_by(revision_sources.c.position)).all()
 
 
-def due_for_judgement(connection: sa.Connection, now: int, limit: int) -> Sequence[str]:
-    """Ids of revisions that wait for a verdict and are due, longest due first."""
-    wanted = sa.select(revisions.c.id).where(
-        revisions.c.state == str(SourceSetState.MODERATING), revisions.c.next_action_at <= now
+def revision_with_newest(connection: sa.Connection, revision: str) -> sa.Row[Any]:
+    """A revision that exists, with the newest number of its campaign."""
+    wanted = sa.select(revisions, campaigns.c.newest_revision).join(
+        campaigns, campaigns.c.id == revisions.c.campaign
     )
-    return connection.scalars(wanted.order_by(revisions.c.next_action_at).limit(limit)).all()
+    return connection.execute(wanted.where(revisions.c.id == revision)).one()
+
+
+def due_revisions(connection: sa.Connection, now: int, limit: int) -> Sequence[sa.Row[Any]]:
+    """Revisions that are due, longest first, whatever their state: a message may come after a withdrawal."""
+    wanted = sa.select(revisions).where(revisions.c.next_action_at <= now)
+    return connection.execute(wanted.order_by(revisions.c.next_action_at).limit(limit)).all()
+
+
+def nothing_due(tx: Transaction, revision: sa.Row[Any]) -> None:
+    """Nothing is to be done about it now; a later due time stays."""
+    tx.connection.execute(
+        sa.update(revisions)
+        .where(revisions.c.id == revision.id, revisions.c.next_action_at == revision.next_action_at)
+        .values(next_action_at=None)
+    )
+
+
+def dropped_slots(connection: sa.Connection, revision: sa.Row[Any]) -> Sequence[str]:
+    """Variants that stay in view although *revision*, approved, wants them no more."""
+    if revision.state != SourceSetState.APPROVED or revision.number != revision.newest_revision:
+        return []
+    wanted = sa.select(wishes.c.slot).where(wishes.c.revision == revision.id)
+    shown = sa.select(slots.c.variant).where(
+        slots.c.campaign == revision.campaign,
+        slots.c.published_rendition.is_not(None),
+        slots.c.id.not_in(wanted),
+    )
+    return connection.scalars(shown.order_by(slots.c.variant)).all()
 
 
 def move_delivery(tx: Transaction, revision: sa.Row[Any], *, path: str, folder: str) -> None:

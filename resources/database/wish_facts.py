@@ -50,10 +50,6 @@ def wish_rows(connection: sa.Connection, wanted: Wanted) -> Sequence[sa.Row[Any]
     ).all()
 
 
-def active_pauses(connection: sa.Connection) -> Sequence[sa.Row[Any]]:
-    return connection.execute(sa.select(pauses).where(pauses.c.resumed_at.is_(None))).all()
-
-
 def weights(connection: sa.Connection, rendition_ids: Collection[str | None]) -> dict[str, int]:
     """How much each rendition adds to the entity version of a wish that names it."""
     ids = [one for one in rendition_ids if one is not None]
