@@ -64,7 +64,10 @@ def fit(caption: str, locale: str, frame: tuple[int, int]) -> Fit:
 
 
 def draw(caption: str, locale: str, frame: tuple[int, int], path: Path) -> None:
-    """Write the PNG: white text with a soft shadow on a dark veil that fades out upwards."""
+    """Write the PNG: white text with a soft shadow on a dark veil that fades out upwards.
+
+    Raises `Refused` as `fit` does, OSError when it cannot be written.
+    """
     fitted = fit(caption, locale, frame)
     mask = _text(caption, locale, fitted.size, fitted.width)
     bottom = _BOTTOM_TALL if frame[1] > frame[0] else _BOTTOM
@@ -73,7 +76,10 @@ def draw(caption: str, locale: str, frame: tuple[int, int], path: Path) -> None:
     shadow = _shadow(ink, fitted.size)
     veil = _veil(frame, top - 1.6 * fitted.size)
     picture = _tinted(0, veil).composite2(_tinted(0, shadow), "over").composite2(_tinted(255, ink), "over")
-    picture.cast("uchar").write_to_file(str(path), compression=1)
+    try:
+        picture.cast("uchar").write_to_file(str(path), compression=1)
+    except pyvips.Error as error:
+        raise OSError(f"the caption cannot be drawn: {error}") from error
 
 
 def _pixels(short: int, share: float) -> int:

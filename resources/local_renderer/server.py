@@ -13,7 +13,7 @@ import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Any
 
@@ -28,6 +28,7 @@ from resources.local_renderer.store_folder import StoreFolder, is_disk_full
 from resources.local_renderer.wanted import MODEL, Wanted, parse_key, parse_wanted
 from resources.local_renderer.workers import Workers
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_BODY_BYTES = 64 << 10
 _RETRY_AFTER_SECONDS = 5
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -226,7 +227,7 @@ def _since(query: Mapping[str, str]) -> int:
         raise Refused("invalid_request", f"since: not an RFC 3339 time: {raw[:80]}") from error
     if moment.tzinfo is None:
         raise Refused("invalid_request", f"since: has no offset from UTC: {raw[:80]}")
-    return int(moment.timestamp() * 1_000_000)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def _cursor(query: Mapping[str, str]) -> int:
@@ -237,8 +238,6 @@ def _cursor(query: Mapping[str, str]) -> int:
 
 
 def _rfc3339(microseconds: int) -> str:
-    return (
-        datetime.fromtimestamp(microseconds / 1_000_000, UTC)
-        .isoformat(timespec="milliseconds")
-        .replace("+00:00", "Z")
-    )
+    """Cut to milliseconds, so that `since` a job's own time always finds it."""
+    moment = _EPOCH + timedelta(microseconds=microseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -29,6 +29,7 @@ from resources.media import Sandbox
 
 _CHILD = "resources.local_renderer.render"
 _STORE_PAUSE_SECONDS = 1.0
+_WALL_PER_CPU = 4  #: rendering yields to everything else on a busy machine
 
 _End = Callable[[str, int], bool]  #: writes how a job ended: (job id, now)
 
@@ -119,7 +120,8 @@ class Workers:
 
     async def _watch(self, job: Job, running: _Running, stills: Sequence[Path], work: Path) -> Path:
         """Have a child render it; gives its output. Raises `ChildFailed`."""
-        limit = time_limit_seconds(job)
+        cpu_seconds = cpu_limit_seconds(job)
+        wall_seconds = cpu_seconds * _WALL_PER_CPU
         process = running.process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", _CHILD),
             stdin=asyncio.subprocess.PIPE,
@@ -130,10 +132,10 @@ class Workers:
         try:
             if running.is_cancelled:
                 raise ChildFailed("cancelled before it began")
-            _send(process, _order(job, stills, work, limit))
-            return await asyncio.wait_for(_listen(process, running), limit)
+            _send(process, _order(job, stills, work, cpu_seconds))
+            return await asyncio.wait_for(_listen(process, running), wall_seconds)
         except TimeoutError as error:
-            raise ChildFailed(f"took longer than {limit} seconds") from error
+            raise ChildFailed(f"took longer than {wall_seconds} seconds") from error
         finally:
             _kill(process)
             await process.wait()
@@ -178,15 +180,15 @@ class Workers:
                 await asyncio.sleep(_STORE_PAUSE_SECONDS)
 
 
-def time_limit_seconds(job: Job) -> int:
-    """Half a minute and a quarter of a second a megapixel frame: ten times what it takes."""
+def cpu_limit_seconds(job: Job) -> int:
+    """Half a minute and a quarter of a second a megapixel frame: more than ten times what it takes."""
     megapixels = job.wanted.width * job.wanted.height / 1e6
     return 30 + round(job.wanted.frame_count * max(megapixels, 0.25) / 4)
 
 
-def _order(job: Job, stills: Sequence[Path], work: Path, limit: int) -> bytes:
+def _order(job: Job, stills: Sequence[Path], work: Path, cpu_seconds: int) -> bytes:
     images = [str(path) for path in stills]
-    order = {"wanted": as_json(job.wanted), "images": images, "folder": str(work), "cpu_seconds": limit}
+    order = {"wanted": as_json(job.wanted), "images": images, "folder": str(work), "cpu_seconds": cpu_seconds}
     return json.dumps(order).encode() + b"\n"
 
 
