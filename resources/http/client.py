@@ -129,11 +129,17 @@ class HttpClient:
 
     @asynccontextmanager
     async def stream(
-        self, url: str, *, guard: UrlGuard, headers: Mapping[str, str] | None = None
+        self,
+        url: str,
+        *,
+        guard: UrlGuard,
+        headers: Mapping[str, str] | None = None,
+        answer_seconds: float = 30.0,
     ) -> AsyncIterator[Stream]:
         """GET an untrusted URL (R4). The guard sees the URL and then the address connected to.
 
-        Sets no deadline of its own: wrap it. Raises like `request`, and UrlRefused.
+        The head must be there within *answer_seconds*; the body's deadline is the caller's. Raises like
+        `request`, and UrlRefused.
         """
         checked = guard.check(url)
         phase = Phase()
@@ -141,9 +147,10 @@ class HttpClient:
         with translated(phase, shown(url)):
             session = await self._fetch_session(guard, checked.is_exact_origin)
             context = SimpleNamespace(phase=phase)
-            answer = await session.get(
-                checked.url, headers=sent, allow_redirects=False, trace_request_ctx=context
-            )
+            async with asyncio.timeout(answer_seconds):
+                answer = await session.get(
+                    checked.url, headers=sent, allow_redirects=False, trace_request_ctx=context
+                )
         try:
             yield Stream(answer, phase)
         finally:

@@ -40,6 +40,7 @@ class FetchLimits:
     """What one fetch may cost beside its bytes. A slow-loris is ended by rate and by clock (C5)."""
 
     max_seconds: float = 900.0
+    answer_seconds: float = 30.0  #: until the head of each hop's answer is there
     min_bytes_per_second: int = 4096
     grace_seconds: float = 10.0  #: before the rate counts
     max_redirects: int = 3
@@ -91,7 +92,9 @@ class _Caps:
 async def _fetch(client: HttpClient, output: UrlOutput, file: int, caps: _Caps) -> Downloaded:
     url, headers = output.url, output.headers
     for _ in range(caps.limits.max_redirects + 1):
-        async with client.stream(url, guard=caps.guard, headers=headers) as stream:
+        async with client.stream(
+            url, guard=caps.guard, headers=headers, answer_seconds=caps.limits.answer_seconds
+        ) as stream:
             if stream.status not in _REDIRECTS:
                 _require_whole_answer(stream, url)
                 return await _keep(stream, output, file, caps)

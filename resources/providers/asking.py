@@ -8,30 +8,35 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast one provider may be asked."""
+
+    per_second: float
+    concurrency: int
+
+
 async def ask_each(
-    items: Sequence[Item],
-    ask: Callable[[Item], Awaitable[Result]],
-    *,
-    per_second: float,
-    concurrency: int,
+    items: Sequence[Item], ask: Callable[[Item], Awaitable[Result]], pace: Pace
 ) -> list[Result]:
-    """*ask* for each item, results in order; starts are spaced to *per_second*, *concurrency* at once."""
+    """*ask* for each item, results in order; starts are spaced to the rate, so many at once at most."""
     begun, results = asyncio.get_running_loop().time(), dict[int, Result]()
     queue = iter(enumerate(items))
 
     async def work() -> None:
         for number, item in queue:
-            await _sleep_until(begun + number / per_second)
+            await _sleep_until(begun + number / pace.per_second)
             results[number] = await ask(item)
 
     async with asyncio.TaskGroup() as workers:
-        for _ in range(min(concurrency, len(items))):
+        for _ in range(min(pace.concurrency, len(items))):
             workers.create_task(work())
     return [results[number] for number in range(len(items))]
 

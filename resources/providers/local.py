@@ -22,7 +22,7 @@ from resources.providers.answers import (
     time_of,
     word,
 )
-from resources.providers.asking import ask_each
+from resources.providers.asking import Pace, ask_each
 from resources.providers.protocol import (
     Accepted,
     Found,
@@ -79,6 +79,7 @@ class LocalProvider:
         self._terms = terms
         self._base = terms.base_url.rstrip("/")
         self._staged: set[str] = set()
+        self._pace = Pace(terms.polls_per_second, terms.poll_concurrency)
 
     async def submit(self, client: HttpClient, job: Job) -> SubmitAnswer:
         try:
@@ -87,7 +88,7 @@ class LocalProvider:
             return NotSent(evidence(f"staging: {error}"))
         headers = {"Idempotency-Key": job.idempotency_key}
         try:
-            answer = await client.request("POST", self._url("jobs"), headers=headers, json=_wire(job))
+            answer = await client.request("POST", f"{self._base}/jobs", headers=headers, json=_wire(job))
         except NeverConnected as error:
             return NotSent(error.reason)
         except RemoteUnavailable as error:
@@ -98,10 +99,7 @@ class LocalProvider:
         async def ask(handle: str) -> Observation:
             return await self._look(client, handle)
 
-        terms = self._terms
-        return await ask_each(
-            handles, ask, per_second=terms.polls_per_second, concurrency=terms.poll_concurrency
-        )
+        return await ask_each(handles, ask, self._pace)
 
     async def find(
         self,
@@ -113,10 +111,7 @@ class LocalProvider:
         async def ask(reference: str) -> LookUpAnswer:
             return await self.listing(client, {"reference": reference})
 
-        terms = self._terms
-        answers = await ask_each(
-            references, ask, per_second=terms.polls_per_second, concurrency=terms.poll_concurrency
-        )
+        answers = await ask_each(references, ask, self._pace)
         wanted = frozenset(references)
         found = tuple(one for answer in answers for one in answer.found if one.reference in wanted)
         return LookUpAnswer(found, all(answer.complete for answer in answers))
@@ -133,11 +128,8 @@ class LocalProvider:
         except RemoteUnavailable:
             return 0
 
-    def _url(self, path: str) -> str:
-        return f"{self._base}/{path}"
-
     def _job_url(self, handle: str, tail: str = "") -> str:
-        return self._url(f"jobs/{quote(handle, safe='')}{tail}")
+        return f"{self._base}/jobs/{quote(handle, safe='')}{tail}"
 
     async def _stage(self, client: HttpClient, images: Sequence[InputImage]) -> None:
         for image in images:
@@ -145,7 +137,7 @@ class LocalProvider:
                 continue
             answer = await client.request(
                 "PUT",
-                self._url(f"assets/{image.sha256}"),
+                f"{self._base}/assets/{image.sha256}",
                 headers={"Content-Type": image.media_type},
                 body=image.path.read_bytes(),
                 timeout_seconds=120.0,
@@ -175,14 +167,15 @@ class LocalProvider:
             answer = await client.request("GET", self._job_url(handle))
         except RemoteUnavailable as error:
             return Observation(handle, Standing.UNREACHABLE, outcome=Outcome.NETWORK, reason=error.reason)
-        read = _STATUS_OBSERVATIONS.get(answer.status)
-        if read is not None:
-            standing, outcome = read
-            wait = answer.retry_after_seconds
-            reason = f"http_{answer.status}"
-            return Observation(handle, standing, outcome=outcome, reason=reason, retry_after_seconds=wait)
         if answer.status != 200:
-            return Observation(handle, _by_class(answer.status), reason=f"http_{answer.status}")
+            standing, outcome = _STATUS_OBSERVATIONS.get(answer.status) or _by_class(answer.status)
+            return Observation(
+                handle,
+                standing,
+                outcome=outcome,
+                reason=f"http_{answer.status}",
+                retry_after_seconds=answer.retry_after_seconds,
+            )
         try:
             return self._read_job(handle, read_object(answer.body))
         except RemoteUnavailable as error:
@@ -230,7 +223,7 @@ class LocalProvider:
         asked = dict(query)
         for _ in range(_MAX_LISTING_PAGES):
             try:
-                answer = await client.request("GET", self._url(f"jobs?{urlencode(asked)}"))
+                answer = await client.request("GET", f"{self._base}/jobs?{urlencode(asked)}")
                 body = read_object(answer.body)
             except RemoteUnavailable:
                 break
@@ -252,8 +245,10 @@ _STATUS_OBSERVATIONS: Mapping[int, tuple[Standing, Outcome | None]] = {
 }
 
 
-def _by_class(status: int) -> Standing:
-    return Standing.UNREACHABLE if status >= 500 else Standing.UNREADABLE
+def _by_class(status: int) -> tuple[Standing, Outcome]:
+    if status >= 500:
+        return Standing.UNREACHABLE, Outcome.NETWORK
+    return Standing.UNREADABLE, Outcome.UNKNOWN
 
 
 def _wire(job: Job) -> dict[str, Any]:
@@ -295,6 +290,5 @@ def _unreadable(handle: str, said: str, reason: str) -> Observation:
 
 
 def _found(jobs: Sequence[Any]) -> list[Found]:
-    rows = [job for job in jobs if isinstance(job, dict)]
-    pairs = [(handle_of(row.get("id")), evidence(row.get("reference"))) for row in rows]
-    return [Found(handle, reference) for handle, reference in pairs if handle]
+    rows = [job for job in jobs if isinstance(job, dict) and handle_of(job.get("id"))]
+    return [Found(str(row["id"]), evidence(row.get("reference"))) for row in rows]

@@ -135,7 +135,11 @@ class Provider(Protocol):
         ...
 
     async def find(self, client: HttpClient, references: Sequence[str], *, since: datetime) -> LookUpAnswer:
-        """K, L: jobs by our reference. W: what the listing since then names. N: nothing, incomplete."""
+        """K, L: jobs by our reference. W: what the listing since then names. N: nothing, incomplete.
+
+        What the provider shows now: "not there" proves something only when the send lies further back
+        than `lookup_lag_seconds` and the answer is complete.
+        """
         ...
 
     async def cancel(self, client: HttpClient, handle: str) -> bool:

@@ -332,6 +332,14 @@ def test_a_trickle_is_ended_by_rate_and_by_clock(
     assert error.reason == reason
 
 
+def test_a_server_that_never_answers_is_given_up(renderer: RendererProcess, target: Path) -> None:
+    renderer.arm({"on": "GET /a", "reply": {"delay_seconds": 3, "status": 200}})
+    error = refused(renderer, "/a", target, limits=FetchLimits(answer_seconds=0.2))
+
+    assert isinstance(error, RemoteUnavailable)
+    assert error.reason == "timed_out"
+
+
 def test_a_full_disk_is_named_and_leaves_nothing(
     renderer: RendererProcess, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

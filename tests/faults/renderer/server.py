@@ -24,6 +24,7 @@ _PAGE = 100
 #: What a class answers about its jobs beside their handles.
 _LOOKS_UP = frozenset({Reconciliation.KEY, Reconciliation.LOOKUP})
 _LISTS = frozenset({Reconciliation.KEY, Reconciliation.LISTING})
+_LAGS = frozenset({Reconciliation.LOOKUP, Reconciliation.LISTING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ class Renderer:
         return {**told, "output": output, "units": job.shape.duration_seconds}
 
     async def _list(self, request: web.Request) -> web.Response:
-        shown_before, query = time.time() - self._conduct.lag_seconds, request.query
+        lag = self._conduct.lag_seconds if self._conduct.mode in _LAGS else 0.0
+        shown_before, query = time.time() - lag, request.query
         if "reference" in query and self._conduct.mode in _LOOKS_UP:
             jobs = self._jobs.with_reference(query["reference"], before=shown_before)
         elif "since" in query and self._conduct.mode in _LISTS:
