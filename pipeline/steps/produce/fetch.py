@@ -59,11 +59,12 @@ class Fetching:
     async def _look_at(self, provider: str, rows: Sequence[sa.Row[Any]]) -> dict[str, Observation]:
         """A faulty adapter says nothing about a job; so does one that is no longer there."""
         handles = [row.handle for row in rows]
+        adapter = self.providers.get(provider)
+        if adapter is None:
+            return {row.id: _unreachable(row.handle, "provider_not_listed") for row in rows}
         try:
-            seen = list(await self.providers[provider].look_up(self.client, handles))
-        except KeyError:
-            seen = [_unreachable(handle, "provider_not_listed") for handle in handles]
-        except Exception as error:  # noqa: BLE001 - somebody else's code; the attempt just waits
+            seen = list(await adapter.look_up(self.client, handles))
+        except Exception as error:
             seen = [_unreachable(handle, f"adapter_{type(error).__name__}") for handle in handles]
         return {row.id: one for row, one in zip(rows, seen, strict=True)}
 
