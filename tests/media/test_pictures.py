@@ -119,9 +119,7 @@ def test_hdr_white_is_white_in_the_pictures(
     transfer: int, white: float, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     level = round(white * 255)  # BT.2408: the signal of diffuse white
-    clip = Clip(
-        codec="libx265", pixels="yuv420p10le", frames=2, painter=flat(level, level, level), transfer=transfer
-    )
+    clip = Clip(pixels="yuv420p10le", frames=2, painter=flat(level, level, level), transfer=transfer)
 
     assert brightness(clip, sandbox, tmp_path) > 225
 

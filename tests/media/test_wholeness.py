@@ -51,6 +51,8 @@ def test_no_cut_of_it_is(layout: str, bodies: dict[str, bytes], sandbox: Sandbox
     cuts = [len(body) * share // 20 for share in range(1, 20)] + [len(body) - lost for lost in near_the_end]
     cuts += [rng.randrange(1, len(body)) for _ in range(15)] + [1, 9, 40]
 
+    if layout == "transport stream":  # it has no end: a cut between two packets may fall between two frames
+        cuts = [cut for cut in cuts if cut % 188]
     passed = [cut for cut in cuts if taken(sandbox, tmp_path / "cut", body[:cut])]
 
     assert passed == []
