@@ -52,7 +52,7 @@ def _locale(text: str) -> str:
         raise refusal("is not a language that BCP 47 knows", "e.g. en-GB, pt-BR, zh-Hant-TW") from error
 
 
-def _spelling_of_a_locale(text: str) -> str:
+def locale_key(text: str) -> str:
     """Checks and keeps the spelling, for mappings whose keys must be compared before they merge."""
     _locale(text)
     return text
@@ -151,7 +151,7 @@ def _spelled(pattern: str, allowed: str) -> AfterValidator:
 
 Slug = Annotated[str, AfterValidator(_slug)]
 Locale = Annotated[str, AfterValidator(_locale)]
-LocaleKey = Annotated[str, AfterValidator(_spelling_of_a_locale)]
+LocaleKey = Annotated[str, AfterValidator(locale_key)]
 Day = Annotated[date, BeforeValidator(_date)]
 FileName = Annotated[str, AfterValidator(file_name)]
 Amount = Annotated[Decimal, BeforeValidator(_amount)]

@@ -11,43 +11,42 @@ import sqlalchemy as sa
 from pipeline.domain.errors import IndexUnavailable
 from pipeline.domain.renditions import entry_id
 from pipeline.domain.tags import Query
-from resources.database.engine import READ_ONLY, open_engine
-from resources.database.schema.base import metadata
-from resources.database.schema.index import CREATE_SEARCH_TEXT, SEARCH_TEXT, search_entries, search_tags
+from resources.database import engine as database_engine
+from resources.database.engine import open_engine
 from resources.tag_index.protocol import TagIndex
-from resources.tag_index.sql import SqlTagIndex
+from resources.tag_index.sql import READ_ONLY, SqlTagIndex
 from tests.contracts.tag_index import CASES, NORTHWIND, TagIndexContract, entry
 
 
 @pytest.fixture
 def engine(database_url: str) -> Iterator[sa.Engine]:
     opened = open_engine(database_url)
-    with opened.begin() as connection:
-        _create(connection)
     yield opened
     opened.dispose()
 
 
-def _create(connection: sa.Connection) -> None:
-    if not sa.inspect(connection).has_table(SEARCH_TEXT):
-        metadata.create_all(connection, tables=[search_entries, search_tags])
-        for statement in CREATE_SEARCH_TEXT[connection.dialect.name]:
-            connection.exec_driver_sql(statement)
-
-
 @pytest.fixture
 def index(engine: sa.Engine) -> TagIndex:
-    return SqlTagIndex(engine, engine.execution_options(**READ_ONLY))
+    return SqlTagIndex(engine)
 
 
 class TestSql(TagIndexContract):
     pass
 
 
+def test_a_search_waits_for_no_writer(index: TagIndex, engine: sa.Engine) -> None:
+    index.put([entry()])
+
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM search_tags")
+        assert index.search(NORTHWIND, Query()).total == 1
+    assert READ_ONLY == database_engine.READ_ONLY
+
+
 @pytest.mark.parametrize("url", ["sqlite:////nowhere/at/all.db", "postgresql+psycopg2://u@/d?host=/nowhere"])
 def test_a_database_that_is_gone_is_named_as_such(url: str) -> None:
     engine = sa.create_engine(url)
-    index = SqlTagIndex(engine, engine)
+    index = SqlTagIndex(engine)
 
     for call in (
         lambda: index.put([entry()]),
