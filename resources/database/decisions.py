@@ -47,11 +47,14 @@ def record_decision(tx: Transaction, tenant: str, one: Decision) -> None:
 
 
 def newest_decision(
-    connection: sa.Connection, kind: str, subject_kind: str, subject_id: str
+    connection: sa.Connection, kind: str, subject_kind: str, subject_id: str, verdict: str | None = None
 ) -> sa.Row[Any] | None:
+    """The newest of that kind, or the newest with that verdict."""
     wanted = sa.select(decisions).where(
         decisions.c.kind == kind,
         decisions.c.subject_kind == subject_kind,
         decisions.c.subject_id == subject_id,
     )
+    if verdict is not None:
+        wanted = wanted.where(decisions.c.verdict == verdict)
     return connection.execute(wanted.order_by(decisions.c.id.desc()).limit(1)).one_or_none()

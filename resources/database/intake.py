@@ -71,7 +71,10 @@ def name_of(path: str) -> str:
 
 
 def record_seen(tx: Transaction, files: Iterable[Seen]) -> None:
-    """A new version of each file begins its own looks; nothing of it is handled yet."""
+    """A new version of each file begins its own looks; nothing of it is handled yet.
+
+    A version that was seen before stays as it is, unless it is known to be whole only now.
+    """
     rows = [
         {
             "path": one.path,
@@ -90,11 +93,12 @@ def record_seen(tx: Transaction, files: Iterable[Seen]) -> None:
     insert = insert_for(tx.connection, intake_files)
     changed = [column for column in rows[0] if column not in ("path", "tenant")]
     is_other = sa.or_(*(intake_files.c[name] != insert.excluded[name] for name in _SAME_VERSION))
+    is_whole_now = sa.and_(intake_files.c.stable_at.is_(None), insert.excluded.stable_at.is_not(None))
     tx.connection.execute(
         insert.on_conflict_do_update(
             index_elements=["path"],
             set_={name: insert.excluded[name] for name in changed},
-            where=is_other,
+            where=sa.or_(is_other, is_whole_now),
         ),
         rows,
     )

@@ -223,3 +223,18 @@ def open_batch(tx: Transaction, revision: sa.Row[Any], *, kind: str, completion:
 def insert_items(tx: Transaction, items: Sequence[Mapping[str, Any]]) -> None:
     if items:
         tx.connection.execute(sa.insert(batch_items), [dict(item) for item in items])
+
+
+def selected_outputs(tx: Transaction, campaign: str) -> Sequence[str]:
+    """Selected attempts of *campaign* that are indexed and whose rendition its slot wants or shows."""
+    wanted = (
+        sa.select(attempts.c.id)
+        .join(renditions, renditions.c.selected_attempt == attempts.c.id)
+        .join(slots, slots.c.id == renditions.c.slot)
+        .where(
+            renditions.c.campaign == campaign,
+            attempts.c.state == str(AttemptState.INDEXED),
+            renditions.c.id.in_([slots.c.wanted_rendition, slots.c.published_rendition]),
+        )
+    )
+    return tx.connection.scalars(wanted.order_by(attempts.c.id)).all()

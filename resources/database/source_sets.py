@@ -57,6 +57,17 @@ def asset_by_sha256(connection: sa.Connection, tenant: str, sha256: str) -> sa.R
     return connection.execute(wanted).one_or_none()
 
 
+def facts_by_name(connection: sa.Connection, revision: str) -> dict[str, Any]:
+    """The recorded facts of a revision's pictures by the name that the brief gives them, in scene order."""
+    rows = connection.execute(
+        sa.select(revision_sources.c.name, source_assets.c.facts)
+        .join(source_assets, source_assets.c.id == revision_sources.c.source_asset)
+        .where(revision_sources.c.revision == revision)
+        .order_by(revision_sources.c.position)
+    )
+    return {row.name: row.facts for row in rows}
+
+
 def record_judged(tx: Transaction, revision: sa.Row[Any], judged: Sequence[Judged]) -> None:
     """Write what was found; originals that are new become source assets of the tenant."""
     for one in judged:

@@ -75,6 +75,10 @@ class Receipt:
     outcome: str = ""
     path: str = ""  #: key of the receipt in the store
 
+    @property
+    def revision_id(self) -> str:
+        return f"{self.campaign}/r{self.revision}"
+
     def as_json(self) -> dict[str, Any]:
         plain = asdict(self)
         del plain["outcome"], plain["path"]

@@ -10,26 +10,23 @@ until the file is replaced, and is not looked at again before.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.domain.brief import Submit
-from pipeline.domain.errors import MediaRefused, NotAllowed, SandboxFailed, StoreConflict, UnknownSubject
-from pipeline.domain.follow_ons import Topic
-from pipeline.domain.lifecycle import Move, SourceSetState
+from pipeline.domain.errors import MediaRefused, SandboxFailed, StoreConflict, UnknownSubject
+from pipeline.domain.lifecycle import SourceSetState
 from pipeline.domain.media import ImageFacts
 from pipeline.domain.provider_terms import ProviderTerms
-from pipeline.domain.renditions import asset_set_sha256, derivative_key, source_key
+from pipeline.domain.renditions import derivative_key, source_key
+from pipeline.steps.produce.source_set import CHANGED_AFTER, record_sources
 from resources import media
-from resources.database.campaigns import lock_campaign
-from resources.database.database import Database, Transaction
+from resources.database.database import Database
 from resources.database.intake import files_beside, version_of
 from resources.database.objects import NewObject, plain
-from resources.database.planning import source_sha256s
 from resources.database.revisions import revision_by_id, sources_of
 from resources.database.settings import in_force
 from resources.database.source_sets import (
@@ -41,17 +38,13 @@ from resources.database.source_sets import (
     OwnedSource,
     asset_by_sha256,
     asset_id,
-    record_judged,
 )
-from resources.database.transitions import Transition, apply_one
 from resources.database.upright import UPRIGHT, upright_pictures
 from resources.object_store.protocol import ObjectStore
 
 #: The transform that cleans a source picture: upright, sRGB, flat, without metadata, at most 4096 long.
 UPRIGHT_VERSION = "upright-1"
 UPRIGHT_FORMAT, UPRIGHT_EXTENSION, UPRIGHT_QUALITY, UPRIGHT_MAX_SIDE = "jpeg", "jpg", 95, 4096
-
-CHANGED_AFTER = "changed_after_submission"
 
 _S = SourceSetState
 
@@ -84,28 +77,7 @@ def settle_sources(intake: Intake, revision_id: str) -> bool:
     intake.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
     judge = _Judge(intake, revision, settings.retention_class)
     judged = [one for source in sources if (one := judge.look(source, files.get(source.name))) is not None]
-    return intake.database.run(lambda tx: _record(tx, revision_id, sources, judged, intake.actor))
-
-
-def submit_revision(database: Database, revision_id: str, *, actor: str) -> bool:
-    """Submit a complete set by command; False when it was submitted before (I1, `submit: manual`)."""
-
-    def work(tx: Transaction) -> bool:
-        revision = _locked(tx, revision_id)
-        if revision is None:
-            raise UnknownSubject("revision", revision_id)
-        if revision.state in (_S.MODERATING, _S.APPROVED):
-            return False
-        if revision.state != _S.UPLOADED:
-            raise NotAllowed(revision_id, f"it is {revision.state}", "deliver a new revision")
-        waiting = [row for row in sources_of(tx.connection, revision_id) if row.standing != PRESENT]
-        if waiting:
-            names = ", ".join(f"{row.name} ({row.standing})" for row in waiting)
-            raise NotAllowed(revision_id, f"it waits for {names}", "put the named images beside the brief")
-        apply_one(tx, _submission(tx, revision, actor))
-        return True
-
-    return database.run(work)
+    return intake.database.run(lambda tx: record_sources(tx, revision_id, sources, judged, intake.actor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,69 +207,3 @@ def _waiting(source: sa.Row[Any], standing: str) -> Judged:
 
 def _refused(source: sa.Row[Any], file: sa.Row[Any], reason: str, problem: str) -> Judged:
     return Judged(source.position, REFUSED, reason, problem, *version_of(file))
-
-
-def _locked(tx: Transaction, revision_id: str) -> sa.Row[Any] | None:
-    lock_campaign(tx, revision_id.split("/")[0])
-    return revision_by_id(tx.connection, revision_id)
-
-
-def _record(
-    tx: Transaction,
-    revision_id: str,
-    seen: Sequence[sa.Row[Any]],
-    judged: Sequence[Judged],
-    actor: str,
-) -> bool:
-    """What was judged of the sources as they were *seen*; a set that is complete is submitted by itself."""
-    revision = _locked(tx, revision_id)
-    if revision is None:
-        return False
-    now = {row.position: row for row in sources_of(tx.connection, revision_id)}
-    unchanged = {row.position for row in seen if row == now[row.position]}
-    judged = [one for one in judged if one.position in unchanged and _still_fits(one, revision)]
-    if not judged:
-        return False
-    record_judged(tx, revision, judged)
-    apply_one(tx, _after(tx, revision, actor))
-    return True
-
-
-def _still_fits(one: Judged, revision: sa.Row[Any]) -> bool:
-    """A set that was submitted, decided or withdrawn meanwhile takes up nothing more."""
-    return revision.state == _S.UPLOADED or (one.standing == PRESENT and one.reason == CHANGED_AFTER)
-
-
-def _after(tx: Transaction, revision: sa.Row[Any], actor: str) -> Transition:
-    if revision.state != _S.UPLOADED:
-        return Transition(
-            "revision", revision, None, actor, "sources_compared", facts={"receipt_due_at": tx.now}
-        )
-    is_complete = all(row.standing == PRESENT for row in sources_of(tx.connection, revision.id))
-    if is_complete and revision.submit_mode == Submit.WHEN_COMPLETE:
-        return _submission(tx, revision, actor)
-    facts = {"asset_set_sha256": _set_sha256(tx, revision) if is_complete else None}
-    return Transition(
-        "revision", revision, None, actor, "sources_checked", facts=facts | {"receipt_due_at": tx.now}
-    )
-
-
-def _submission(tx: Transaction, revision: sa.Row[Any], actor: str) -> Transition:
-    return Transition(
-        "revision",
-        revision,
-        Move(_S.UPLOADED, _S.MODERATING),
-        actor,
-        "sources_complete" if revision.submit_mode == Submit.WHEN_COMPLETE else "submitted",
-        facts={
-            "asset_set_sha256": _set_sha256(tx, revision),
-            "submitted_at": tx.now,
-            "receipt_due_at": tx.now,
-        },
-        topics=(Topic.SUBMITTED,),
-        take_over=True,
-    )
-
-
-def _set_sha256(tx: Transaction, revision: sa.Row[Any]) -> str:
-    return asset_set_sha256(source_sha256s(tx, revision.id), revision.creative["copy"])
