@@ -36,20 +36,18 @@ from resources.tag_index.protocol import (
 from resources.tag_index.sql_dialects import DIALECTS
 
 TOMBSTONE = "tombstone"
-#: How `resources.database.engine` is told that a transaction only reads.
-READ_ONLY = {"reelwright_read_only": True}
 _E, _T = search_entries.c, search_tags.c
 _BIGINT = 2**63
 _LOST = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
 
 
 class SqlTagIndex:
-    """TagIndex on the engine of Reelwright's database; its reads take no write lock."""
+    """TagIndex on two engines of Reelwright's database: *reader* opens transactions that take no write lock."""
 
-    def __init__(self, engine: sa.Engine) -> None:
-        self._writer = engine
-        self._reader = engine.execution_options(**READ_ONLY)
-        self._dialect = DIALECTS[engine.dialect.name]
+    def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._dialect = DIALECTS[writer.dialect.name]
 
     def put(self, changes: Sequence[Change]) -> tuple[WriteResult, ...]:
         results = [WriteResult(change.entry_id, Outcome.NEWER_IS_THERE) for change in changes]

@@ -11,10 +11,9 @@ import sqlalchemy as sa
 from pipeline.domain.errors import IndexUnavailable
 from pipeline.domain.renditions import entry_id
 from pipeline.domain.tags import Query
-from resources.database import engine as database_engine
-from resources.database.engine import open_engine
+from resources.database.engine import READ_ONLY, open_engine
 from resources.tag_index.protocol import TagIndex
-from resources.tag_index.sql import READ_ONLY, SqlTagIndex
+from resources.tag_index.sql import SqlTagIndex
 from tests.contracts.tag_index import CASES, NORTHWIND, TagIndexContract, entry
 
 
@@ -27,7 +26,7 @@ def engine(database_url: str) -> Iterator[sa.Engine]:
 
 @pytest.fixture
 def index(engine: sa.Engine) -> TagIndex:
-    return SqlTagIndex(engine)
+    return SqlTagIndex(engine, engine.execution_options(**READ_ONLY))
 
 
 class TestSql(TagIndexContract):
@@ -40,13 +39,12 @@ def test_a_search_waits_for_no_writer(index: TagIndex, engine: sa.Engine) -> Non
     with engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM search_tags")
         assert index.search(NORTHWIND, Query()).total == 1
-    assert READ_ONLY == database_engine.READ_ONLY
 
 
 @pytest.mark.parametrize("url", ["sqlite:////nowhere/at/all.db", "postgresql+psycopg2://u@/d?host=/nowhere"])
 def test_a_database_that_is_gone_is_named_as_such(url: str) -> None:
     engine = sa.create_engine(url)
-    index = SqlTagIndex(engine)
+    index = SqlTagIndex(engine, engine)
 
     for call in (
         lambda: index.put([entry()]),
