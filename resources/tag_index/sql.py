@@ -42,7 +42,7 @@ _LOST = (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError)
 
 
 class SqlTagIndex:
-    """TagIndex on two engines of Reelwright's database: *reader* opens transactions that take no write lock."""
+    """TagIndex on two engines of one database: transactions of *reader* take no write lock."""
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine) -> None:
         self._writer = writer
