@@ -51,11 +51,36 @@ def test_no_cut_of_it_is(layout: str, bodies: dict[str, bytes], sandbox: Sandbox
     cuts = [len(body) * share // 20 for share in range(1, 20)] + [len(body) - lost for lost in near_the_end]
     cuts += [rng.randrange(1, len(body)) for _ in range(15)] + [1, 9, 40]
 
-    if layout == "transport stream":  # it has no end: a cut between two packets may fall between two frames
-        cuts = [cut for cut in cuts if cut % 188]
+    cuts = [cut for cut in cuts if not ends_cleanly(layout, body[:cut])]
     passed = [cut for cut in cuts if taken(sandbox, tmp_path / "cut", body[:cut])]
 
     assert passed == []
+
+
+def ends_cleanly(layout: str, cut: bytes) -> bool:
+    """A stream has no end of its own: between two packets or fragments only a shorter duration tells."""
+    if layout == "transport stream":
+        return len(cut) % 188 == 0
+    return layout == "fragmented mp4" and cut.count(b"moof") > 0 and whole_boxes(cut)
+
+
+def whole_boxes(body: bytes) -> bool:
+    at, last = 0, b""
+    while at < len(body):
+        at, last = at + int.from_bytes(body[at : at + 4], "big"), body[at + 4 : at + 8]
+    return at == len(body) and last == b"mdat"
+
+
+def test_a_cut_between_two_fragments_shows_in_the_duration(
+    bodies: dict[str, bytes], sandbox: Sandbox, tmp_path: Path
+) -> None:
+    body = bodies["fragmented mp4"]
+    last_fragment = body.rindex(b"moof") - 4
+
+    facts = examine_video(sandbox, written(tmp_path, body[:last_fragment]))
+
+    assert whole_boxes(body[:last_fragment])
+    assert facts.duration_seconds < examine_video(sandbox, written(tmp_path, body)).duration_seconds
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
