@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from resources.database.database import Transaction
-from resources.database.schema import attempts, lanes
+from resources.database.schema import attempts, campaigns, lanes
 from resources.database.upsert import insert_for
 
 EVERYONE = "*"
@@ -35,13 +35,16 @@ class Lanes:
     tenants: tuple[Lane, ...]
 
 
-def set_caps(tx: Transaction, provider: str, *, cap: int, tenant_cap: int, tenants: Sequence[str]) -> None:
-    """Make or update the counter rows of *provider*; counts stay as they are."""
-    wanted = {EVERYONE: cap} | dict.fromkeys(tenants, tenant_cap)
+def set_caps(tx: Transaction, provider: str, *, cap: int, tenant_cap: int) -> None:
+    """Make or update the counter rows of *provider* for every tenant; counts stay as they are."""
+    tenants = tx.connection.scalars(sa.select(campaigns.c.tenant).distinct())
+    wanted = dict.fromkeys(tenants, tenant_cap) | {EVERYONE: cap}
     insert = insert_for(tx.connection, lanes)
     tx.connection.execute(
         insert.on_conflict_do_update(
-            index_elements=["provider", "tenant"], set_={"cap": insert.excluded.cap}
+            index_elements=["provider", "tenant"],
+            set_={"cap": insert.excluded.cap},
+            where=lanes.c.cap != insert.excluded.cap,
         ),
         [
             {"provider": provider, "tenant": tenant, "cap": places, "in_flight": 0, "served_at": 0}

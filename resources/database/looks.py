@@ -54,9 +54,9 @@ def record_looks(tx: Transaction, looks: Sequence[Look]) -> int:
         "UPDATE attempts SET poll_count = looked.polls, next_poll_at = looked.next_at, "
         "last_observation = looked.seen, lease_until = 0, lease_owner = NULL FROM looked "
         "WHERE attempts.id = looked.id AND attempts.lease_token = looked.token "
-        "AND attempts.state = 'generating'"
+        "AND attempts.state = 'generating' RETURNING attempts.id"
     )
-    return tx.connection.execute(statement, {"rows": json.dumps(rows)}).rowcount
+    return len(tx.connection.execute(statement, {"rows": json.dumps(rows)}).all())
 
 
 def record_observations(tx: Transaction, seen: Sequence[tuple[sa.Row[Any], Observation]]) -> None:

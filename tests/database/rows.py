@@ -38,7 +38,7 @@ def campaign(database: Database, name: str = "northwind.spring", cap: int = 50_0
     return name
 
 
-def rendition(database: Database, campaign_id: str, name: str = "r-1") -> str:
+def rendition(database: Database, campaign_id: str, name: str = "r-1", **columns: Any) -> str:
     tenant = campaign_id.split(".")[0]
     slot = f"{campaign_id}/en-GB/16x9/{name}"
     insert(
@@ -47,18 +47,15 @@ def rendition(database: Database, campaign_id: str, name: str = "r-1") -> str:
         {"id": slot, "tenant": tenant, "campaign": campaign_id, "variant": f"en-GB/16x9/{name}",
          "wanted_rendition": name},
     )  # fmt: skip
-    insert(
-        database,
-        schema.renditions,
-        {
-            "id": name, "tenant": tenant, "campaign": campaign_id, "slot": slot,
-            "variant": f"en-GB/16x9/{name}", "fingerprint": name, "locale": "en-GB",
-            "aspect_ratio": "16:9", "width": 1280, "height": 720, "duration_seconds": 6, "copy": "Hi",
-            "provider": "local", "model": "kenburns-1", "settings": {}, "profile_version": "1",
-            "sources": [], "first_revision": f"{campaign_id}/r1", "selected_attempt": f"{name}-a1",
-            "created_at": 0,
-        },
-    )  # fmt: skip
+    row = {
+        "id": name, "tenant": tenant, "campaign": campaign_id, "slot": slot,
+        "variant": f"en-GB/16x9/{name}", "fingerprint": name, "take": 1, "locale": "en-GB",
+        "aspect_ratio": "16:9", "width": 1280, "height": 720, "duration_seconds": 6, "copy": "Hi",
+        "provider": "local", "model": "kenburns-1", "settings": {}, "profile_version": "1",
+        "sources": [], "attempts_made": 1, "first_revision": f"{campaign_id}/r1",
+        "selected_attempt": f"{name}-a1", "created_at": 0,
+    }  # fmt: skip
+    insert(database, schema.renditions, row | columns)
     return name
 
 

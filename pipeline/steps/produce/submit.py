@@ -28,7 +28,7 @@ from resources.database.attempts import attempts_by_id, renditions_of
 from resources.database.budgets import hold
 from resources.database.claims import claim_submissions
 from resources.database.database import Database, Transaction
-from resources.database.lanes import leave
+from resources.database.lanes import leave, set_caps
 from resources.database.sends import record_answer, record_sends, still_ours
 from resources.database.transitions import Transition, Usage, Verdict, apply
 from resources.http.client import HttpClient
@@ -77,6 +77,7 @@ def submit_lot(
     results: list[ItemResult] = []
     for name in sorted(terms):
         one = Submitting(database, providers[name], terms[name], Inputs(database, store, spool), actor)
+        one.open_lanes()
         report = work_lot(
             database,
             Stage.SUBMIT,
@@ -97,6 +98,11 @@ class Submitting:
     terms: ProviderTerms
     inputs: Inputs
     actor: str
+
+    def open_lanes(self) -> None:
+        """The caps of the provider list hold from this lot on, for every tenant that there is."""
+        caps = {"cap": self.terms.in_flight, "tenant_cap": self.terms.in_flight_per_tenant}
+        self.database.run(lambda tx: set_caps(tx, self.terms.name, **caps))
 
     def submit_group(self, rows: Sequence[sa.Row[Any]]) -> list[ItemResult]:
         """Send claimed *rows* in waves of the provider's concurrency: one commit before, one after each."""
