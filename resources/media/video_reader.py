@@ -53,6 +53,7 @@ class VideoReader:
             self.audio = self._first_audio()
             self.has_alpha = self._says_alpha()
             self.decoder = self._decoder()
+            self._first_key: int | None = None
         except BaseException:
             self.container.close()
             raise
@@ -83,16 +84,33 @@ class VideoReader:
             for packet in self.container.demux(streams):
                 if packet.is_corrupt:
                     raise MediaUnproven("truncated", "a packet is shorter than the index says")
+                if self._first_key is None and packet.is_keyframe and packet.stream is self.video:
+                    self._first_key = packet.pts
                 yield packet
 
     def decoded(self, packet: Any) -> list[Any]:
         """Shown frames that the packet completes (an empty packet flushes). MediaUnproven for a bad one."""
         decoder = self.decoder if packet.stream is self.video else packet.stream.codec_context
-        with translated("undecodable"):
-            frames = decoder.decode(packet if packet.size else None)
+        try:
+            with translated("undecodable"):
+                frames = decoder.decode(packet if packet.size else None)
+        except MediaUnproven:
+            if self._may_lack_references(packet):
+                return []
+            raise
         if any(frame.is_corrupt for frame in frames):
             raise MediaUnproven("undecodable", "a frame decodes with errors")
         return list(frames)
+
+    def _may_lack_references(self, packet: Any) -> bool:
+        """True for hidden frames, and for those shown before the first keyframe although they follow it.
+
+        A clip that was trimmed without encoding it anew keeps them; what they refer to was cut off, and
+        players skip them.
+        """
+        if packet.stream is not self.video or packet.pts is None:
+            return False
+        return bool(packet.is_discard) or (self._first_key is not None and packet.pts < self._first_key)
 
     def frames(self) -> Iterator[Any]:
         """Shown video frames from the start."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from fractions import Fraction
 from pathlib import Path
 
+import imageio_ffmpeg
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -84,6 +86,22 @@ def test_silent_and_clipped_sound_is_seen(
     assert measures.clipped_share is not None
     assert (measures.silent_share > 0.9) is silent
     assert (measures.clipped_share > 0.01) is clipped
+
+
+def test_a_clip_trimmed_without_encoding_is_whole(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Its hidden first frames refer to what was cut off; players skip them."""
+    source = ["-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=4", "-pix_fmt", "yuv420p"]
+    ffmpeg(*source, "-x264-params", "open-gop=1:keyint=20:bframes=3", str(tmp_path / "long.mp4"))
+    ffmpeg("-ss", "1.3", "-i", str(tmp_path / "long.mp4"), "-c", "copy", str(tmp_path / "trimmed.mp4"))
+
+    facts = examine_video(sandbox, tmp_path / "trimmed.mp4")
+
+    assert facts.duration_seconds == Fraction(27, 10)
+    assert facts.frame_rate == 25
+
+
+def ffmpeg(*arguments: str) -> None:
+    subprocess.run([imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-nostdin", *arguments], check=True)
 
 
 def test_a_second_video_stream_is_refused_by_name(sandbox: Sandbox, tmp_path: Path) -> None:

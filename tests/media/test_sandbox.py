@@ -254,12 +254,14 @@ def test_a_named_pipe_is_refused_without_waiting(own: Sandbox, tmp_path: Path) -
 
 def test_one_small_picture_costs_milliseconds(own: Sandbox) -> None:
     examine_image(own, PICTURE)
-    began = time.monotonic()
+    seconds = []
 
     for _ in range(20):
+        began = time.monotonic()
         examine_image(own, PICTURE)
+        seconds.append(time.monotonic() - began)
 
-    assert (time.monotonic() - began) / 20 < 0.06  # 6 ms on an idle core; a fresh interpreter takes 250
+    assert min(seconds) < 0.05  # 6 ms on an idle core; a fresh interpreter takes 250
 
 
 def gone(found: Callable[[], object]) -> bool:
