@@ -123,19 +123,14 @@ def _new_revision(campaign: sa.Row[Any], delivery: Delivery) -> NewRevision:
 
 
 def _require_orderable(delivery: Delivery, providers: Mapping[str, ProviderTerms]) -> None:
-    """Whoever is to make it is known, and is paid in the budget's currency."""
-    faults = _generation_faults(delivery.brief.creative.generation, providers)
-    terms = providers.get(delivery.brief.creative.generation.provider)
-    budget = delivery.brief.administrative.budget
-    if terms is not None and terms.currency != budget.currency:
-        faults.append(
-            Fault(
-                "budget.currency",
-                f"is not what provider {terms.name} charges",
-                value=budget.currency,
-                allowed=terms.currency,
-            )
-        )
+    """Whoever is to make it is known, and is paid in the budget's currency if at all."""
+    wanted, budget = delivery.brief.creative.generation, delivery.brief.administrative.budget
+    faults = _generation_faults(wanted, providers)
+    terms = providers.get(wanted.provider)
+    model = terms.models.get(wanted.model) if terms else None
+    if terms and model and model.price_per_second and terms.currency != budget.currency:
+        problem = f"is not what provider {terms.name} charges"
+        faults.append(Fault("budget.currency", problem, value=budget.currency, allowed=terms.currency))
     if faults:
         raise BadDocument(delivery.path, faults)
 
