@@ -110,10 +110,10 @@ def objects_by_id(connection: sa.Connection, ids: Collection[str]) -> dict[str, 
     return {row.id: row for row in found}
 
 
-def serving(tx: Transaction, ids: Collection[str]) -> set[str]:
-    """Those of *ids* whose bytes serve, held so that retention cannot mark or purge them meanwhile."""
-    held = sa.select(objects.c.id).where(objects.c.id.in_(ids), objects.c.state.in_(SERVING_STATES))
-    return set(tx.connection.execute(held.with_for_update(read=True)).scalars())
+def hold_objects(tx: Transaction, ids: Collection[str]) -> None:
+    """Keep retention from marking or purging *ids* until this transaction ends."""
+    held = sa.select(objects.c.id).where(objects.c.id.in_(ids)).order_by(objects.c.id)
+    tx.connection.execute(held.with_for_update(read=True)).all()
 
 
 def plain(value: Any) -> Any:

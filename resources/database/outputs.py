@@ -1,7 +1,7 @@
 """How owned outputs stand: wanted, selected, judged, shown. One batched read for derive, index and publish.
 
-Belongs here: that read, and the newest verdict on an output. Does not belong here: what follows from it
-(steps), or the pointer's move (`publications`).
+Belongs here: that read, the newest verdict on an output, and the plain predicates over a row. Does not
+belong here: what follows from it (steps), or the pointer's move (`publications`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,21 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from resources.database.schema import attempts, decisions, objects, publications, renditions, slots
+from resources.database.objects import SERVING_STATES
+from resources.database.schema import (
+    attempts,
+    decisions,
+    objects,
+    publications,
+    renditions,
+    selections,
+    slot_wants,
+    slots,
+)
+
+ACCEPT, DECLINE = "accept", "decline"
+#: Moves that a person makes, and that nothing undoes by itself.
+_BY_PEOPLE = ("withdraw", "roll_back")
 
 
 def newest_verdict(
@@ -35,35 +49,33 @@ def newest_verdict(
 def outputs(
     connection: sa.Connection, attempt_ids: Collection[str], *, lock_slots: bool = False
 ) -> dict[str, sa.Row[Any]]:
-    """By attempt id: its slot's columns, and `attempt`, `rendition`, `selected_attempt`, `object`,
-    `object_state`, `verdict`, `verdict_at`, `withdrawn_at`.
+    """By attempt id: its slot's columns, and `attempt`, `attempt_state`, `rendition`, `locale`,
+    `selected_attempt`, `object`, `object_state`, `verdict`, and the times that `is_held` compares.
 
-    `withdrawn_at` is when this very object was withdrawn from the slot, if nothing was shown there since.
     With *lock_slots* the slots stay as they are until the transaction ends.
     """
-    last, before = publications.alias("last"), publications.alias("before")
-    withdrawn = sa.case(
-        (sa.and_(last.c.move == "withdraw", before.c.object == attempts.c.object), last.c.from_at)
-    )
+    last = publications.alias("last")
     wanted = (
         sa.select(
             slots,
             attempts.c.id.label("attempt"),
             attempts.c.state.label("attempt_state"),
             renditions.c.id.label("rendition"),
+            renditions.c.locale,
             renditions.c.selected_attempt,
             attempts.c.object.label("object"),
             objects.c.state.label("object_state"),
             newest_verdict(attempts.c.id).label("verdict"),
             newest_verdict(attempts.c.id, decisions.c.at).label("verdict_at"),
-            withdrawn.label("withdrawn_at"),
+            _held_since(last).label("held_since"),
+            _newest(slot_wants.c.at, slot_wants.c.slot == slots.c.id).label("wanted_at"),
+            _newest(selections.c.at, selections.c.rendition == renditions.c.id).label("selected_at"),
         )
         .select_from(attempts)
         .join(renditions, renditions.c.id == attempts.c.rendition)
         .join(slots, slots.c.id == renditions.c.slot)
         .outerjoin(objects, objects.c.id == attempts.c.object)
         .outerjoin(last, sa.and_(last.c.slot == slots.c.id, last.c.number == slots.c.version))
-        .outerjoin(before, sa.and_(before.c.slot == slots.c.id, before.c.number == slots.c.version - 1))
         .where(attempts.c.id.in_(attempt_ids))
         .order_by(slots.c.id)
     )
@@ -72,7 +84,39 @@ def outputs(
     return {row.attempt: row for row in connection.execute(wanted)}
 
 
+def _held_since(last: sa.FromClause) -> sa.ColumnElement[Any]:
+    """When a person moved the slot away from this object, if that is the slot's newest move."""
+    earlier = publications.alias("earlier")
+    was_shown = sa.exists().where(
+        earlier.c.slot == slots.c.id,
+        earlier.c.object == attempts.c.object,
+        earlier.c.number < slots.c.version,
+    )
+    return sa.case((sa.and_(last.c.move.in_(_BY_PEOPLE), was_shown), last.c.from_at))
+
+
+def _newest(column: sa.Column[Any], where: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
+    return sa.select(sa.func.max(column)).where(where).correlate(slots, renditions).scalar_subquery()
+
+
 def is_to_be_shown(output: sa.Row[Any]) -> bool:
     """Whether it is the selected attempt of the rendition that its slot wants; any other one rests (L4)."""
     is_selected: bool = output.selected_attempt == output.attempt
     return is_selected and bool(output.wanted_rendition == output.rendition)
+
+
+def is_shown(output: sa.Row[Any]) -> bool:
+    return bool(output.published_object == output.object and output.published_rendition == output.rendition)
+
+
+def serves(output: sa.Row[Any]) -> bool:
+    return output.object_state in SERVING_STATES
+
+
+def is_held(output: sa.Row[Any]) -> bool:
+    """A person withdrew it or rolled back from it, and nobody wanted, selected or accepted it since (T6)."""
+    if output.held_since is None:
+        return False
+    accepted_at = output.verdict_at if output.verdict == ACCEPT else None
+    since = [at for at in (output.wanted_at, output.selected_at, accepted_at) if at is not None]
+    return all(at <= output.held_since for at in since)

@@ -21,12 +21,15 @@ from pipeline.domain.media import Derivative, TransformSet
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.produce.derive import derive_group
 from pipeline.steps.produce.lot import ItemResult
+from pipeline.steps.produce.publish import publish_group
 from pipeline.steps.produce.retrieve import retrieve_group
 from resources.database import schema
 from resources.database.claims import claim_stage
 from resources.database.database import Database, Transaction
+from resources.database.engine import READ_ONLY
 from resources.media import Sandbox
 from resources.object_store.local import LocalStore
+from resources.tag_index.sql import SqlTagIndex
 from tests.conftest import NOON, SECOND, Clock
 from tests.database import rows
 from tests.steps.output_site import OutputSite, SiteProvider, video
@@ -48,6 +51,8 @@ class Viewer:
     def __post_init__(self) -> None:
         self.store = LocalStore(self.folder / "objects")
         self.spool = self.folder / "spool"
+        engine = self.database.engine
+        self.index = SqlTagIndex(engine, engine.execution_options(**READ_ONLY))
         rows.campaign(self.database, CAMPAIGN)
 
     @cached_property
@@ -102,6 +107,40 @@ class Viewer:
         }
         due = self.claim(Stage.DERIVE) if claimed is None else claimed
         return derive_group(self.database, due, **(adapters | other))
+
+    def publish(self, claimed: Sequence[sa.Row[Any]] | None = None, **other: Any) -> list[ItemResult]:
+        due = self.claim(Stage.PUBLISH) if claimed is None else claimed
+        return publish_group(self.database, due, **({"index": self.index} | other))
+
+    def derived(self, name: str = "r-1", number: int = 1, **columns: Any) -> str:
+        """An attempt whose object and manifest are complete, by rows alone: where bytes do not matter."""
+        if number == 1:
+            rows.rendition(self.database, CAMPAIGN, name)
+        attempt = f"{name}-a{number}"
+        object_ = {
+            "id": f"o-{attempt}", "tenant": "northwind", "campaign": CAMPAIGN, "kind": "rendition",
+            "retention_class": "standard", "key": f"northwind/renditions/{name}/{number}.mp4",
+            "sha256": "5" * 64, "size_bytes": 9, "media_type": "video/mp4", "facts": {}, "state": "live",
+            "created_at": self.clock.at,
+        }  # fmt: skip
+        rows.insert(self.database, schema.objects, object_)
+        stands = {
+            "state": "stored", "submission": "accepted", "handle": attempt, "object": object_["id"],
+            "derived_version": "pictures-1", "next_action_at": self.clock.at,
+        }  # fmt: skip
+        return rows.attempt(self.database, CAMPAIGN, name, number, **(stands | columns))
+
+    def slot(self, name: str = "r-1") -> sa.Row[Any]:
+        return rows.read(self.database, schema.slots, f"{CAMPAIGN}/en-GB/16x9/{name}")
+
+    def entry(self, attempt: str) -> sa.Row[Any]:
+        [found] = [row for row in self.rows(schema.index_entries) if row.attempt == attempt]
+        return found
+
+    def standings(self) -> dict[str, str]:
+        """What the index itself shows, by object."""
+        ids = [row.id for row in self.rows(schema.index_entries)]
+        return {entry.object_id: str(entry.standing) for entry in self.index.get("northwind", ids).values()}
 
     def attempt(self, subject: str) -> sa.Row[Any]:
         return rows.read(self.database, schema.attempts, subject)

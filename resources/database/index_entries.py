@@ -1,0 +1,232 @@
+"""What the tag index should say of every output, and how far it is known to say so (T1).
+
+Belongs here: standings and their counters, what is due for the index, the required tags that hold. Does
+not belong here: writing to an index (`pipeline.steps.produce.sync`), or text and tokens.
+
+An entry's `version` rises with every change of what it should say and is the version that the index
+compares; while `synced_version` lags behind it, the entry is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from resources.database.database import Transaction
+from resources.database.schema import (
+    campaign_settings,
+    campaigns,
+    index_entries,
+    objects,
+    renditions,
+    slots,
+)
+from resources.database.upsert import insert_for
+
+CANDIDATE, CURRENT, TOMBSTONE = "candidate", "current", "tombstone"
+
+#: What a change of an entry sets beside its standing: a newer version, due at once, nothing refused yet.
+_RISES = {"version": index_entries.c.version + 1, "tries": 0, "refused_reason": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An output that searches may find before its slot shows it."""
+
+    entry: str
+    tenant: str
+    campaign: str
+    slot: str
+    rendition: str
+    attempt: str
+    object: str
+    tags_version: int
+
+
+def want_candidates(tx: Transaction, wanted: Sequence[Candidate]) -> None:
+    """Each of *wanted* is to be found; an entry that was taken away comes back, any other stays as it is."""
+    if not wanted:
+        return
+    insert = insert_for(tx.connection, index_entries)
+    tx.connection.execute(
+        insert.on_conflict_do_update(
+            index_elements=["id"],
+            set_={**_RISES, "standing": CANDIDATE, "tags_version": insert.excluded.tags_version},
+            where=index_entries.c.standing == TOMBSTONE,
+        ),
+        [
+            {
+                "id": one.entry,
+                "tenant": one.tenant,
+                "campaign": one.campaign,
+                "slot": one.slot,
+                "rendition": one.rendition,
+                "attempt": one.attempt,
+                "object": one.object,
+                "standing": CANDIDATE,
+                "version": 1,
+                "tags_version": one.tags_version,
+            }
+            for one in wanted
+        ],
+    )
+
+
+def show_in_index(tx: Transaction, slot: str, entry: str | None, tags_version: int) -> None:
+    """*entry* becomes the current one of *slot* and every other current one is to go; both are due now."""
+    of_slot = index_entries.c.slot == slot
+    gone = sa.update(index_entries).where(of_slot, index_entries.c.standing == CURRENT)
+    if entry is not None:
+        gone = gone.where(index_entries.c.id != entry)
+    tx.connection.execute(gone.values(standing=TOMBSTONE, next_action_at=tx.now, **_RISES))
+    if entry is not None:
+        tx.connection.execute(
+            sa.update(index_entries)
+            .where(index_entries.c.id == entry)
+            .values(standing=CURRENT, tags_version=tags_version, next_action_at=tx.now, **_RISES)
+        )
+
+
+def take_from_index(tx: Transaction, attempt_ids: Collection[str]) -> None:
+    """Candidates of these attempts are to go; what a slot shows stays until the pointer moves."""
+    tx.connection.execute(
+        sa.update(index_entries)
+        .where(index_entries.c.attempt.in_(attempt_ids), index_entries.c.standing == CANDIDATE)
+        .values(standing=TOMBSTONE, next_action_at=tx.now, **_RISES)
+    )
+
+
+def say_again(tx: Transaction, entry_ids: Collection[str]) -> None:
+    """What these entries say has changed (tags, title): the index is to be told."""
+    tx.connection.execute(
+        sa.update(index_entries)
+        .where(index_entries.c.id.in_(entry_ids), index_entries.c.standing != TOMBSTONE)
+        .values(next_action_at=tx.now, **_RISES)
+    )
+
+
+def entry_rows(connection: sa.Connection, entry_ids: Collection[str]) -> dict[str, sa.Row[Any]]:
+    """Entries by id, with what they say that does not change: rendition, object and campaign columns."""
+    found = connection.execute(
+        sa.select(
+            index_entries,
+            renditions.c.locale,
+            renditions.c.copy,
+            campaigns.c.title,
+            objects.c.created_at,
+            objects.c.key,
+        )
+        .join(renditions, renditions.c.id == index_entries.c.rendition)
+        .join(campaigns, campaigns.c.id == index_entries.c.campaign)
+        .join(objects, objects.c.id == index_entries.c.object)
+        .where(index_entries.c.id.in_(entry_ids))
+    )
+    return {row.id: row for row in found}
+
+
+def due_entries(connection: sa.Connection, now: int, limit: int) -> Sequence[str]:
+    """Ids of entries that the index is to be told about, longest due first."""
+    wanted = sa.select(index_entries.c.id).where(
+        index_entries.c.next_action_at <= now, index_entries.c.synced_version < index_entries.c.version
+    )
+    return connection.scalars(wanted.order_by(index_entries.c.next_action_at).limit(limit)).all()
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """The index says what the entry says at `version`, built from the campaign's settings of that number."""
+
+    entry: str
+    version: int
+    settings_number: int
+
+
+def synced(tx: Transaction, told: Sequence[Synced]) -> None:
+    """Note what the index says now; an entry that changed meanwhile stays due."""
+    if not told:
+        return
+    entry: sa.BindParameter[str] = sa.bindparam("entry")
+    version: sa.BindParameter[int] = sa.bindparam("seen")
+    is_newest = index_entries.c.version == version
+    tx.connection.execute(
+        sa.update(index_entries)
+        .where(index_entries.c.id == entry, index_entries.c.synced_version < version)
+        .values(
+            synced_version=version,
+            settings_number=sa.bindparam("settings"),
+            next_action_at=sa.case((is_newest, sa.null()), else_=index_entries.c.next_action_at),
+            tries=sa.case((is_newest, 0), else_=index_entries.c.tries),
+        ),
+        [{"entry": one.entry, "seen": one.version, "settings": one.settings_number} for one in told],
+    )
+
+
+def not_synced(
+    tx: Transaction, entry: str, version: int, *, due_at: int | None, refused_reason: str | None = None
+) -> None:
+    """The index did not take that version: tried again at *due_at*, or never when it refused for good."""
+    tx.connection.execute(
+        sa.update(index_entries)
+        .where(index_entries.c.id == entry, index_entries.c.version == version)
+        .values(tries=index_entries.c.tries + 1, next_action_at=due_at, refused_reason=refused_reason)
+    )
+
+
+def shown_entries(connection: sa.Connection, entry_ids: Collection[str]) -> dict[str, sa.Row[Any]]:
+    """Those of *entry_ids* whose object their slot shows now, by id, with key and required tags as shown."""
+    is_shown = sa.and_(
+        slots.c.id == index_entries.c.slot,
+        slots.c.published_rendition == index_entries.c.rendition,
+        slots.c.published_object == index_entries.c.object,
+    )
+    found = connection.execute(
+        sa.select(index_entries, slots.c.publication, objects.c.key)
+        .join(slots, is_shown)
+        .join(objects, objects.c.id == index_entries.c.object)
+        .where(index_entries.c.id.in_(entry_ids))
+    )
+    return {row.id: row for row in found}
+
+
+def slots_in_hand_over(connection: sa.Connection, tenant: str) -> int:
+    """Slots whose pointer has moved and whose entries in the index have not followed yet."""
+    lagging = sa.select(sa.func.count(sa.distinct(index_entries.c.slot))).where(
+        index_entries.c.tenant == tenant,
+        index_entries.c.standing.in_([CURRENT, TOMBSTONE]),
+        index_entries.c.synced_version < index_entries.c.version,
+    )
+    return int(connection.scalar(lagging) or 0)
+
+
+def behind_settings(connection: sa.Connection, campaign: str | None = None) -> Sequence[sa.Row[Any]]:
+    """Entries (`id`, `campaign`, `slot`, `standing`) that were told under older settings than hold now."""
+    newest = (
+        sa.select(campaign_settings.c.campaign, sa.func.max(campaign_settings.c.number).label("number"))
+        .group_by(campaign_settings.c.campaign)
+        .subquery()
+    )
+    behind: sa.Select[Any] = (
+        sa.select(
+            index_entries.c.id, index_entries.c.campaign, index_entries.c.slot, index_entries.c.standing
+        )
+        .join(newest, newest.c.campaign == index_entries.c.campaign)
+        .where(
+            index_entries.c.settings_number < newest.c.number,
+            index_entries.c.standing != TOMBSTONE,
+            index_entries.c.synced_version == index_entries.c.version,
+        )
+    )
+    if campaign is not None:
+        behind = behind.where(index_entries.c.campaign == campaign)
+    return connection.execute(behind).all()
+
+
+def entries_of_slots(connection: sa.Connection, slot_ids: Collection[str]) -> Sequence[str]:
+    """Ids of the entries of these slots that the index is to be told about."""
+    behind = sa.select(index_entries.c.id).where(
+        index_entries.c.slot.in_(slot_ids), index_entries.c.synced_version < index_entries.c.version
+    )
+    return connection.scalars(behind).all()
