@@ -58,9 +58,12 @@ def work_of(stage: Stage) -> sa.ColumnElement[bool]:
     return sa.and_(WORK_OF[stage], ~_paused(stage))
 
 
-def claim_stage(tx: Transaction, stage: Stage, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
+def claim_stage(
+    tx: Transaction, stage: Stage, owner: str, limit: int = GROUP, campaign: str | None = None
+) -> Sequence[sa.Row[Any]]:
     """Lease up to *limit* due attempts of *stage*, longest due first; rows as they are after the claim."""
-    return _lease(tx, attempts, attempts.c.next_action_at, work_of(stage), owner, limit)
+    work = sa.and_(work_of(stage), _of(campaign))
+    return _lease(tx, attempts, attempts.c.next_action_at, work, owner, limit)
 
 
 def claim_for_retry(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
@@ -90,7 +93,7 @@ def claim_revisions(
 
 
 def claim_submissions(
-    tx: Transaction, provider: str, owner: str, limit: int = GROUP
+    tx: Transaction, provider: str, owner: str, limit: int = GROUP, campaign: str | None = None
 ) -> Sequence[sa.Row[Any]]:
     """Lease up to *limit* attempts to send, within the provider's and tenants' caps, fairly shared.
 
@@ -106,16 +109,21 @@ def claim_submissions(
             break
         tenants = lanes.tenants[start : start + TENANTS_A_LOOK]
         quotas = share(room, {lane.tenant: lane.free for lane in tenants})
-        taken += _take_of_tenants(tx, provider, owner, quotas)
+        taken += _take_of_tenants(tx, provider, owner, quotas, campaign)
     enter(tx, provider, [row for row in taken if not row.lane_held])
     return taken
 
 
+def _of(campaign: str | None) -> sa.ColumnElement[bool]:
+    """Attempts of one campaign, or of all."""
+    return sa.true() if campaign is None else attempts.c.campaign == campaign
+
+
 def _take_of_tenants(
-    tx: Transaction, provider: str, owner: str, quotas: dict[str, int]
+    tx: Transaction, provider: str, owner: str, quotas: dict[str, int], campaign: str | None
 ) -> Sequence[sa.Row[Any]]:
     """One index seek a tenant, in one statement."""
-    work = sa.and_(attempts.c.provider == provider, work_of(Stage.SUBMIT))
+    work = sa.and_(attempts.c.provider == provider, work_of(Stage.SUBMIT), _of(campaign))
     free = sa.and_(work, _is_free(tx, attempts, attempts.c.next_action_at))
     seeks = [
         sa.select(attempts.c.id)

@@ -169,9 +169,13 @@ def revision_with_newest(connection: sa.Connection, revision: str) -> sa.Row[Any
     return connection.execute(wanted.where(revisions.c.id == revision)).one()
 
 
-def due_revisions(connection: sa.Connection, now: int, limit: int) -> Sequence[sa.Row[Any]]:
+def due_revisions(
+    connection: sa.Connection, now: int, limit: int, campaign: str | None = None
+) -> Sequence[sa.Row[Any]]:
     """Revisions that are due, longest first, whatever their state: a message may come after a withdrawal."""
     wanted = sa.select(revisions).where(revisions.c.next_action_at <= now)
+    if campaign is not None:
+        wanted = wanted.where(revisions.c.campaign == campaign)
     return connection.execute(wanted.order_by(revisions.c.next_action_at).limit(limit)).all()
 
 

@@ -99,12 +99,17 @@ def look_at_intake(database: Database, store: ObjectStore) -> IntakeLook:
         return IntakeLook(len(found), briefs, tuple(_due_revisions(connection)))
 
 
-def ingest_lot(intake: Intake, *, limit: int = LOT_BRIEFS) -> LotReport:
-    """Take on up to *limit* due briefs and revisions; one that cannot be done now stays due."""
+def ingest_lot(intake: Intake, *, limit: int = LOT_BRIEFS, campaign: str | None = None) -> LotReport:
+    """Take on up to *limit* due briefs and revisions, or the due revisions of one campaign alone.
+
+    One that cannot be done now stays due.
+    """
     began = time.monotonic()
     look = look_at_intake(intake.database, intake.store)
-    results = [_guarded(ingest_brief, intake, path) for path in look.briefs[:limit]]
-    waiting = look.revisions[: limit - len(results)]
+    briefs = look.briefs if campaign is None else ()
+    results = [_guarded(ingest_brief, intake, path) for path in briefs[:limit]]
+    due = [one for one in look.revisions if campaign in (None, one.split("/")[0])]
+    waiting = due[: limit - len(results)]
     results += [_guarded(settle_revision, intake, revision) for revision in waiting]
     return LotReport(Stage.INGEST, tuple(results), time.monotonic() - began)
 

@@ -64,11 +64,12 @@ def moderate_due(
     *,
     actor: str = POLICY_ACTOR,
     limit: int = 50,
+    campaign: str | None = None,
 ) -> LotReport:
-    """Judge what is due. Two at once are safe: the guard lets one of them decide."""
+    """Judge what is due, of one campaign or of all. Two at once are safe: the guard lets one decide."""
     began = time.monotonic()
     with database.reading() as connection:
-        due = due_revisions(connection, database.clock(connection), limit)
+        due = due_revisions(connection, database.clock(connection), limit, campaign)
     results = [_judge_one(database, policy, rules, revision, actor) for revision in due]
     return LotReport(Stage.INGEST, tuple(results), time.monotonic() - began)
 

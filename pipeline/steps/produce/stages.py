@@ -32,9 +32,12 @@ from resources.adapters import Adapters
 from resources.database.claims import claim_stage
 
 
-def run_lot(adapters: Adapters, stage: Stage) -> LotReport:
-    """One lot of *stage*: claim what is due and work on it until the lot is full or nothing is due."""
-    return LOTS[stage](adapters)
+def run_lot(adapters: Adapters, stage: Stage, campaign: str | None = None) -> LotReport:
+    """One lot of *stage*: claim what is due and work on it until the lot is full or nothing is due.
+
+    With *campaign* it takes only that one's items, whatever else is due.
+    """
+    return LOTS[stage](adapters, campaign)
 
 
 def planning_rules(adapters: Adapters) -> PlanningRules:
@@ -63,30 +66,35 @@ def _submitting(adapters: Adapters) -> Mapping[str, Submitting]:
     }
 
 
-def _ingest(adapters: Adapters) -> LotReport:
+def _ingest(adapters: Adapters, campaign: str | None) -> LotReport:
     """Briefs, then what became complete is judged at once, then receipts."""
-    ingested = ingest_lot(intake_of(adapters))
+    ingested = ingest_lot(intake_of(adapters), campaign=campaign)
     relay_outbox(adapters.database)
-    judged = moderate_due(adapters.database, adapters.moderation, planning_rules(adapters))
+    judged = moderate_due(adapters.database, adapters.moderation, planning_rules(adapters), campaign=campaign)
     relay_outbox(adapters.database)
     write_due_receipts(adapters.database, adapters.store)
     return _together(Stage.INGEST, ingested, judged)
 
 
-def _submit(adapters: Adapters) -> LotReport:
+def _submit(adapters: Adapters, campaign: str | None) -> LotReport:
     retried = retry_due(adapters.database, adapters.terms)
     relay_outbox(adapters.database)
     submitted = submit_lot(
-        adapters.database, adapters.providers, adapters.terms, adapters.store, adapters.spool
+        adapters.database,
+        adapters.providers,
+        adapters.terms,
+        adapters.store,
+        adapters.spool,
+        campaign=campaign,
     )
     return _together(Stage.SUBMIT, retried, submitted)
 
 
-def _retrieve(adapters: Adapters) -> LotReport:
+def _retrieve(adapters: Adapters, campaign: str | None) -> LotReport:
     return work_lot(
         adapters.database,
         Stage.RETRIEVE,
-        lambda tx, owner, limit: claim_stage(tx, Stage.RETRIEVE, owner, limit),
+        lambda tx, owner, limit: claim_stage(tx, Stage.RETRIEVE, owner, limit, campaign),
         lambda rows: retrieve_group(
             adapters.database,
             rows,
@@ -100,11 +108,11 @@ def _retrieve(adapters: Adapters) -> LotReport:
     )
 
 
-def _derive(adapters: Adapters) -> LotReport:
+def _derive(adapters: Adapters, campaign: str | None) -> LotReport:
     return work_lot(
         adapters.database,
         Stage.DERIVE,
-        lambda tx, owner, limit: claim_stage(tx, Stage.DERIVE, owner, limit),
+        lambda tx, owner, limit: claim_stage(tx, Stage.DERIVE, owner, limit, campaign),
         lambda rows: derive_group(
             adapters.database,
             rows,
@@ -116,13 +124,13 @@ def _derive(adapters: Adapters) -> LotReport:
     )
 
 
-def _publish(adapters: Adapters) -> LotReport:
+def _publish(adapters: Adapters, campaign: str | None) -> LotReport:
     """Entries that lag behind first: a withdrawal is not kept waiting by publications."""
     sync_index(adapters.database, adapters.index)
     return work_lot(
         adapters.database,
         Stage.PUBLISH,
-        lambda tx, owner, limit: claim_stage(tx, Stage.PUBLISH, owner, limit),
+        lambda tx, owner, limit: claim_stage(tx, Stage.PUBLISH, owner, limit, campaign),
         lambda rows: publish_group(adapters.database, rows, index=adapters.index),
     )
 
@@ -132,7 +140,7 @@ def _together(stage: Stage, *reports: LotReport) -> LotReport:
     return LotReport(stage, results, sum(report.seconds for report in reports))
 
 
-LOTS: Mapping[Stage, Callable[[Adapters], LotReport]] = MappingProxyType(
+LOTS: Mapping[Stage, Callable[[Adapters, str | None], LotReport]] = MappingProxyType(
     {
         Stage.INGEST: _ingest,
         Stage.SUBMIT: _submit,

@@ -71,8 +71,9 @@ def submit_lot(
     *,
     actor: str = "submitter",
     items: int = 500,
+    campaign: str | None = None,
 ) -> LotReport:
-    """Submit what is due, provider by provider, within caps; a provider that is gone ends its attempts."""
+    """Submit what is due (of one campaign, or of all), provider by provider, within caps."""
     began = time.monotonic()
     results: list[ItemResult] = []
     for name in sorted(terms):
@@ -81,7 +82,7 @@ def submit_lot(
         report = work_lot(
             database,
             Stage.SUBMIT,
-            lambda tx, owner, size, name=name: claim_submissions(tx, name, owner, size),  # type: ignore[misc]
+            lambda tx, owner, size, name=name: claim_submissions(tx, name, owner, size, campaign),  # type: ignore[misc]
             one.submit_group,
             items=items - len(results),
         )
