@@ -8,6 +8,7 @@ ReelwrightError
 │   ├── RevisionConflict          the revision number has other creative content, or is an unknown older one
 │   ├── WrongTenant               a brief lies in, or names, another tenant's place
 │   ├── UnknownSubject            no such campaign, rendition, attempt … in this tenant
+│   ├── AmbiguousName             a short name that means more than one thing
 │   ├── BadKey                    an object key that a store could not hold or would take for another
 │   └── BadSettings               the settings file or environment names something impossible
 ├── NotAllowed                    the actor or the subject's state does not permit it
@@ -105,6 +106,17 @@ class UnknownSubject(BadInput):
         super().__init__(f"no {kind} {name!r}")
         self.kind = kind
         self.name = name
+
+
+class AmbiguousName(BadInput):
+    """A short name that several campaigns know; nothing was chosen."""
+
+    remedy = "use one of the whole names"
+
+    def __init__(self, name: str, meanings: Sequence[str]) -> None:
+        super().__init__(f"{name!r} means more than one thing: {', '.join(meanings)}")
+        self.name = name
+        self.meanings = tuple(meanings)
 
 
 class BadKey(BadInput):

@@ -1,0 +1,128 @@
+"""`reelwright pause`, `resume`, `resolve`: what holds work back, and what lets lost work go on.
+
+Arguments and lines only; the work is `pipeline.steps.operate`.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli.opening import As, Json, acting, opened_database
+from pipeline.cli.printing import emit, say
+from pipeline.domain.errors import LostRace, NotAllowed
+
+if TYPE_CHECKING:
+    from pipeline.documents.settings import Settings
+    from pipeline.domain.provider_terms import ProviderTerms
+    from pipeline.steps.answer.find import FoundAttempt
+    from pipeline.steps.produce.lot import ItemResult
+    from resources.database.database import Database
+
+LOST = "lost"  #: the word of a result whose row somebody else moved first
+
+Stage = Annotated[str, typer.Argument(help="ingest, submit, poll, retrieve, derive, publish, or * for all.")]
+Provider = Annotated[str, typer.Option("--provider", help="Only work of this provider.")]
+Tenant = Annotated[str, typer.Option("--tenant", help="Only work of this tenant.")]
+
+
+def pause(
+    stage: Stage = "*",
+    provider: Provider = "*",
+    tenant: Tenant = "*",
+    reason: Annotated[str, typer.Option("--reason", help="Why, for those who wait.")] = "",
+    as_: As = None,
+    json: Json = False,
+) -> None:
+    """Hold work of a stage, provider or tenant; nothing is lost."""
+    from pipeline.steps.operate.pause import pause as step
+
+    settings = acting(as_)
+    scope = {"stage": stage, "provider": provider, "tenant": tenant}
+    with opened_database(settings) as database:
+        is_new = step(database, **scope, actor=settings.actor, reason=reason)
+    _tell({**scope, "paused": True, "changed": is_new}, "paused" if is_new else "paused before", json=json)
+
+
+def resume(
+    stage: Stage = "*", provider: Provider = "*", tenant: Tenant = "*", as_: As = None, json: Json = False
+) -> None:
+    """End a pause."""
+    from pipeline.steps.operate.pause import resume as step
+
+    settings = acting(as_)
+    scope = {"stage": stage, "provider": provider, "tenant": tenant}
+    with opened_database(settings) as database:
+        ended = step(database, **scope, actor=settings.actor)
+    said = "resumed" if ended else "not paused in exactly this scope; `reelwright plan` shows what is held"
+    _tell({**scope, "paused": False, "changed": ended}, said, json=json)
+
+
+def _tell(document: dict[str, object], said: str, *, json: bool) -> None:
+    if json:
+        emit(document)
+    else:
+        say(
+            f"stage {document['stage']}, provider {document['provider']}, tenant {document['tenant']}: {said}"
+        )
+
+
+class Verdict(enum.StrEnum):
+    ACCEPTED = "accepted"
+    NOT_ACCEPTED = "not-accepted"
+    WRITE_OFF = "write-off"
+
+
+def resolve(
+    attempt: Annotated[str, typer.Argument(metavar="ATTEMPT", help="An attempt, or the video it is of.")],
+    verdict: Annotated[
+        Verdict, typer.Argument(help="Whether the provider has it, or that nobody will know.")
+    ],
+    reason: Annotated[str, typer.Option("--reason", help="How you know; recorded for good.")],
+    handle: Annotated[
+        str | None, typer.Option("--handle", help="With accepted: the provider's own name of the job.")
+    ] = None,
+    as_: As = None,
+    json: Json = False,
+) -> None:
+    """Give the verdict on a submission whose answer was lost."""
+    if (verdict is Verdict.ACCEPTED) is not bool(handle):
+        raise typer.BadParameter("--handle belongs to accepted, and accepted needs it")
+    settings = acting(as_)
+    with opened_database(settings) as database:
+        result = _resolve(database, settings, attempt, verdict, handle or "", reason)
+    if result.word == LOST:
+        raise LostRace("attempt", result.subject, result.reason)
+    if json:
+        emit(result)
+    else:
+        say(f"{result.subject}: {result.word}" + (f" ({result.reason})" if result.reason else ""))
+
+
+def _resolve(
+    database: Database, settings: Settings, name: str, verdict: Verdict, handle: str, reason: str
+) -> ItemResult:
+    from pipeline.steps.answer.find import find_attempt
+    from pipeline.steps.operate import resolve as step
+
+    with database.reading() as connection:
+        found = find_attempt(connection, name)
+    said = {"actor": settings.actor, "reason": reason}
+    if verdict is Verdict.WRITE_OFF:
+        return step.write_off(database, found.id, found.tenant, **said)
+    terms = _terms(settings, found)
+    if verdict is Verdict.ACCEPTED:
+        return step.accepted(database, found.id, found.tenant, terms, handle=handle, **said)
+    return step.not_accepted(database, found.id, found.tenant, terms, **said)
+
+
+def _terms(settings: Settings, found: FoundAttempt) -> ProviderTerms:
+    from resources.connect import provider_terms
+
+    known = provider_terms(settings)
+    if found.provider not in known:
+        problem = f"its provider {found.provider} is not in the provider list"
+        raise NotAllowed(found.id, problem, "put the provider back into the list, or write it off")
+    return known[found.provider]

@@ -1,0 +1,113 @@
+"""`reelwright`: the table of commands, and how refusals become exit codes.
+
+Belongs here: which command lives where. Does not belong here: any command (one file a group of them).
+
+A command's module is imported when that command runs: `--help` reads the table alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import importlib
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from pipeline.cli.refusals import as_json, as_text, exit_code
+from pipeline.domain.errors import ReelwrightError
+
+
+class Command(NamedTuple):
+    place: str  #: module:function
+    help: str  #: the first sentence of the function's docstring
+
+
+COMMANDS: Mapping[str, Command] = {
+    "submit": Command("submit:submit", "Deliver a brief with its images, or amend one that was delivered."),
+    "status": Command("status:status", "Say how every wanted video stands."),
+    "search": Command("search:search", "Find published videos by words, tags and fields."),
+    "plan": Command("plan:plan", "Say what happens next to every wanted video, and change nothing."),
+    "moderate": Command("moderate:moderate", "Approve or reject a revision's images and copy."),
+    "accept": Command("items:accept", "Let a finished video into its slot."),
+    "decline": Command("items:decline", "Keep a finished video out of its slot, or take it out."),
+    "retry": Command("items:retry", "Make a new attempt of a failed, cancelled or overdue video."),
+    "cancel": Command("items:cancel", "Cancel a video that is not made yet."),
+    "rollback": Command("slots:rollback", "Show an earlier video in a slot again."),
+    "withdraw": Command("slots:withdraw", "Take back an undecided revision, or what a slot shows."),
+    "pause": Command("claims:pause", "Hold work of a stage, provider or tenant; nothing is lost."),
+    "resume": Command("claims:resume", "End a pause."),
+    "resolve": Command("claims:resolve", "Give the verdict on a submission whose answer was lost."),
+    "inspect": Command("inspect:inspect", "Say what each file is and whether it would be taken."),
+    "doctor": Command("doctor:doctor", "Check that everything Reelwright stands on works."),
+    "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
+    "dev": Command("dev:dev", "Start Dagster's UI and daemon and the local renderer together."),
+    "demo": Command("demo:demo", "Run a sample campaign from brief to published videos."),
+}
+
+
+class Commands(TyperGroup):
+    """Lists from the table, imports what is called, and turns a refusal into one line and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  the signature is typer's
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """The line in the help; `resolve_command` gives the command itself."""
+        named = COMMANDS.get(cmd_name)
+        return named and TyperCommand(cmd_name, help=named.help)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] in COMMANDS:
+            return args[0], load(args[0]), args[1:]
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        in_words = as_json if "--json" in ctx.args else as_text
+        try:
+            return super().invoke(ctx)
+        except (ReelwrightError, OSError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                raise
+            typer.echo(in_words(error), err=True)
+            raise typer.Exit(exit_code(error)) from error
+
+
+def load(name: str) -> Any:
+    """The command *name* as typer runs it; its module is imported now."""
+    module, _, function = COMMANDS[name].place.partition(":")
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(name)(getattr(importlib.import_module(f"pipeline.cli.{module}"), function))
+    return typer.main.get_command(alone)
+
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="AI marketing-video jobs: briefs in, published videos out, paid for once.",
+    epilog="Exit codes: 0 done; 1 refused, or a check failed; 2 bad input; 3 try again later; 4 no such thing.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("reelwright"))
+        raise typer.Exit
+
+
+@app.callback()
+def reelwright(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Nothing is decided here: every command reads its own settings."""
+
+
+def main() -> None:
+    app(prog_name="reelwright")

@@ -1,0 +1,63 @@
+"""Who acts, and what a command stands on: settings, the database, or the whole set of adapters.
+
+Belongs here: opening and closing around one command. Does not belong here: what the command does. Imports
+of what is heavy stand inside, so that `--help` and a mistyped command answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.domain.errors import BadSettings
+
+if TYPE_CHECKING:
+    from pipeline.documents.settings import Settings
+    from resources.adapters import Adapters
+    from resources.database.database import Database
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else on standard output.")]
+As = Annotated[
+    str | None, typer.Option("--as", metavar="NAME", help="Act as NAME instead of the settings' actor.")
+]
+_ACTOR = "REELWRIGHT_ACTOR"
+
+
+def acting(name: str | None = None) -> Settings:
+    """The settings, with *name* as the actor when one is given."""
+    from pipeline.documents.settings import read_settings
+
+    if name is None:
+        return read_settings()
+    try:
+        return read_settings({**os.environ, _ACTOR: name or " "})
+    except BadSettings as error:
+        if error.setting != _ACTOR:
+            raise
+        raise BadSettings("--as", str(error).partition(": ")[2], "name a person or key") from error
+
+
+@contextmanager
+def opened_database(settings: Settings) -> Iterator[Database]:
+    """The database alone, at this release's revision: all that a question needs."""
+    from resources.database.database import Database
+    from resources.database.migrate import require_current
+
+    database = Database.at(settings.database)
+    try:
+        require_current(database)
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Adapters]:
+    from resources.connect import connected
+
+    with connected(settings) as adapters:
+        yield adapters
