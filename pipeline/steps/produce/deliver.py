@@ -10,6 +10,7 @@ that lies in the intake is overwritten.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +32,6 @@ from resources.database.planning import want_takes, wishes_of
 from resources.database.revisions import revision_by_id, want_receipt
 from resources.object_store.protocol import Stored
 
-BRIEF_NAME = "brief"
 YAML_TYPE, ANY_TYPE = "application/yaml", "application/octet-stream"
 
 _S = SourceSetState
@@ -109,12 +109,10 @@ def _copy(intake: Intake, brief: Brief, text: bytes, folder: Path) -> str:
     keys = [_put(intake, f"{place}/{name}", path, sha256s[name], ANY_TYPE) for name, path in images.items()]
     digest = hashlib.sha256(text).hexdigest()
     intake.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
-    spooled = intake.spool / f"{BRIEF_NAME}-{digest}.yaml"
-    spooled.write_bytes(text)
-    try:
-        key = _put(intake, f"{place}/{BRIEF_NAME}-{digest[:12]}.yaml", spooled, digest, YAML_TYPE)
-    finally:
-        spooled.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=intake.spool, prefix="brief-") as private:
+        spooled = Path(private) / "brief.yaml"
+        spooled.write_bytes(text)  # the bytes that were read and checked, whatever the file holds by now
+        key = _put(intake, f"{place}/brief-{digest[:12]}.yaml", spooled, digest, YAML_TYPE)
     _remember(intake, [*keys, key])
     return key
 
