@@ -50,13 +50,9 @@ COMMANDS: Mapping[str, Command] = {
 class Commands(TyperGroup):
     """Lists from the table, imports what is called, and turns a refusal into one line and an exit code."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  the signature is typer's
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """The line in the help; `resolve_command` gives the command itself."""
-        named = COMMANDS.get(cmd_name)
-        return named and TyperCommand(cmd_name, help=named.help)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: TyperCommand(name, help=named.help) for name, named in COMMANDS.items()}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] in COMMANDS:
@@ -88,7 +84,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="AI marketing-video jobs: briefs in, published videos out, paid for once.",
-    epilog="Exit codes: 0 done; 1 refused, or a check failed; 2 bad input; 3 try again later; 4 no such thing.",
+    epilog="Exit codes: 0 done; 1 refused, or a check failed; 2 bad input; 3 try again later; 4 not found.",
 )
 
 

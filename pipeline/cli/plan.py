@@ -94,11 +94,10 @@ def _seconds_left(item: PlannedItem, now: int) -> int | None:
 
 
 def _money(micros: int) -> Decimal:
-    return (
-        Decimal(micros).scaleb(-6).quantize(Decimal("0.01"))
-        if micros % 10_000 == 0
-        else Decimal(micros).scaleb(-6)
-    )
+    """Two places, or all six where they say something: a micro-unit is never rounded away."""
+    amount = Decimal(micros).scaleb(-6)
+    cents = amount.quantize(Decimal("0.01"))
+    return cents if cents == amount else amount
 
 
 def _time(micros: int) -> datetime:
