@@ -67,7 +67,7 @@ def test_publishing_again_is_a_no_op(viewer: Viewer) -> None:
 
 def test_an_output_that_waits_for_approval_is_a_candidate(viewer: Viewer) -> None:
     attempt = viewer.derived()
-    _settings(viewer, publish="on_approval")
+    viewer.amend(publish="on_approval")
 
     results = viewer.publish()
 
@@ -75,12 +75,6 @@ def test_an_output_that_waits_for_approval_is_a_candidate(viewer: Viewer) -> Non
     assert viewer.attempt(attempt).state == "indexed"
     assert viewer.slot().publication is None
     assert viewer.standings() == {"o-r-1-a1": "candidate"}
-
-
-def _settings(viewer: Viewer, number: int = 2, **columns: Any) -> None:
-    [newest] = [row for row in viewer.rows(schema.campaign_settings) if row.number == number - 1]
-    amended = newest._asdict() | {"number": number, "effective_from": viewer.clock.at} | columns
-    rows.insert(viewer.database, schema.campaign_settings, amended)
 
 
 def test_a_newer_output_replaces_the_old_one_and_its_entry(viewer: Viewer) -> None:
@@ -313,7 +307,7 @@ def test_a_withdrawn_output_is_shown_when_its_slot_wants_it_anew(viewer: Viewer)
     viewer.publish()
     withdraw(viewer.database, viewer.index, SLOT, "northwind", actor="ann", reason="recall")
     viewer.clock.pass_seconds(5)
-    _want(viewer, "r-1", 1)
+    viewer.wants(SLOT, "r-1")
     viewer.change(schema.attempts, attempt, next_action_at=NOON)
 
     results = viewer.publish()
@@ -322,18 +316,10 @@ def test_a_withdrawn_output_is_shown_when_its_slot_wants_it_anew(viewer: Viewer)
     assert viewer.standings() == {"o-r-1-a1": "current"}
 
 
-def _want(viewer: Viewer, rendition: str, number: int) -> None:
-    wanted = {
-        "slot": SLOT, "number": number, "tenant": "northwind", "rendition": rendition, "actor": "ann",
-        "reason": "revision", "operation_id": "op", "at": viewer.clock.at,
-    }  # fmt: skip
-    rows.insert(viewer.database, schema.slot_wants, wanted)
-
-
 def test_changed_required_tags_reach_what_is_shown_as_a_retag(viewer: Viewer) -> None:
     viewer.derived()
     viewer.publish()
-    _settings(viewer, visibility="internal", tags_version=1)
+    viewer.amend(visibility="internal", tags_version=1)
 
     changed = retag(viewer.database, viewer.index)
 
@@ -347,7 +333,7 @@ def test_changed_required_tags_reach_what_is_shown_as_a_retag(viewer: Viewer) ->
 def test_changed_free_tags_are_told_without_a_publication(viewer: Viewer) -> None:
     attempt = viewer.derived()
     viewer.publish()
-    _settings(viewer, tags={"product": ["parcel"]})
+    viewer.amend(tags={"product": ["parcel"]})
 
     retag(viewer.database, viewer.index, campaign=CAMPAIGN)
 

@@ -27,6 +27,7 @@ from resources.database import schema
 from resources.database.claims import claim_stage
 from resources.database.database import Database, Transaction
 from resources.database.engine import READ_ONLY
+from resources.database.planning import Want, move_wants
 from resources.media import Sandbox
 from resources.object_store.local import LocalStore
 from resources.tag_index.sql import SqlTagIndex
@@ -129,6 +130,18 @@ class Viewer:
             "derived_version": "pictures-1", "next_action_at": self.clock.at,
         }  # fmt: skip
         return rows.attempt(self.database, CAMPAIGN, name, number, **(stands | columns))
+
+    def amend(self, **columns: Any) -> None:
+        """One more row of the campaign's settings, in force from now on."""
+        newest = max(self.rows(schema.campaign_settings), key=lambda row: row.number)
+        amended = newest._asdict() | {"number": newest.number + 1, "effective_from": self.clock.at}
+        rows.insert(self.database, schema.campaign_settings, amended | columns)
+
+    def wants(self, slot: str, rendition: str) -> None:
+        """The slot wants another rendition, as a revision makes it."""
+        locked = rows.read(self.database, schema.slots, slot)
+        want = Want(locked, rendition)
+        self.database.run(lambda tx: move_wants(tx, [want], actor="planner", reason="revision"))
 
     def slot(self, name: str = "r-1") -> sa.Row[Any]:
         return rows.read(self.database, schema.slots, f"{CAMPAIGN}/en-GB/16x9/{name}")
