@@ -3,6 +3,7 @@ PY  ?= python3
 BIN := .venv/bin
 UV  := UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 SETUP := .venv/.ready
+WORKERS ?= 2
 
 .PHONY: setup demo dev test lint types bench sweep mutants lock clean
 
@@ -17,6 +18,30 @@ $(SETUP): requirements.lock pyproject.toml | $(BIN)/uv
 	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation --compile-bytecode -e .
 	$(UV) pip check -q --python $(BIN)/python
 	touch $@
+
+# Form, then the rooms of the house.
+lint: $(SETUP)
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/ruff format --no-cache --check .
+	$(BIN)/lint-imports --no-cache --no-logo
+
+types: $(SETUP)
+	$(BIN)/mypy
+
+# On SQLite and on PostgreSQL, which the tests start themselves: one a worker.
+test: $(SETUP)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+
+bench: $(SETUP)
+	$(BIN)/python -m benchmarks
+
+# Every kill point on both databases, and every variant; `make test` runs a sample.
+sweep: $(SETUP)
+	$(BIN)/python -m tests.faults.sweep
+
+# Takes each guard out of a copy and wants a named test to fail.
+mutants: $(SETUP)
+	$(BIN)/python -m tests.faults.mutants
 
 # One lock for Python 3.11 to 3.13, Linux and macOS: hashes, no address.
 lock: | $(BIN)/uv
