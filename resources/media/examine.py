@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,10 @@ from pipeline.domain.media import (
     DerivativeFile,
     ImageFacts,
     MediaKind,
-    QualityMeasures,
     TransformSet,
     VideoFacts,
 )
+from resources.media.answers import believed, derivative_file, image_facts, video_facts
 from resources.media.sandbox import Sandbox
 from resources.media.sniff import HEAD_BYTES, Sniffed, sniff
 
@@ -36,7 +35,6 @@ _EXCERPT = 200
 _SHORTEST_TEXT = 16  #: a few bytes that happen to be letters say nothing
 _SHORTEST_VIDEO = 256  #: below it the first bytes of a cut body need not show what it was
 _TEXTS = ("text/", "application/json", "application/xml")
-_SUFFIXES = {"jpeg": "jpg"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,8 @@ def examine_video(sandbox: Sandbox, path: Path, *, sha256: str | None = None) ->
     with _opened(path) as file:
         _require_video(file)
         found, _ = sandbox.run("video", file.fd, file.order())
-        with _believed():
-            return _video_facts(found, file, sha256 or _digest(file.fd))
+        with believed():
+            return video_facts(found, file.sniffed, file.size_bytes, sha256 or _digest(file.fd))
 
 
 def examine_image(sandbox: Sandbox, path: Path, *, sha256: str | None = None) -> ImageFacts:
@@ -104,8 +102,8 @@ def examine_image(sandbox: Sandbox, path: Path, *, sha256: str | None = None) ->
     with _opened(path) as file:
         _require_image(file)
         found, _ = sandbox.run("image", file.fd, file.order())
-        with _believed():
-            return _image_facts(found, file, sha256 or _digest(file.fd))
+        with believed():
+            return image_facts(found, file.sniffed, file.size_bytes, sha256 or _digest(file.fd))
 
 
 def upright_image(
@@ -127,7 +125,7 @@ def upright_image(
         _require_image(file)
         found, (blob,) = sandbox.run("upright", file.fd, {**file.order(), **choice})
     _write(out_path, blob)
-    with _believed():
+    with believed():
         size = int(found["width"]), int(found["height"])
     return UprightPicture(out_path, *size, len(blob), hashlib.sha256(blob).hexdigest())
 
@@ -141,9 +139,9 @@ def derive(sandbox: Sandbox, path: Path, transforms: TransformSet, out_dir: Path
         if not (file.sniffed.is_video or file.sniffed.is_image):
             raise _not_media(file)
         found, blobs = sandbox.run("derive", file.fd, {**file.order(), **asdict(transforms)})
-    with _believed():
+    with believed():
         rows = [
-            _derivative(transforms.derivatives[number], row, blobs[number])
+            derivative_file(transforms.derivatives[number], row, blobs[number])
             for number, row in enumerate(found["rows"])
         ]
     if len(rows) != len(transforms.derivatives) or not all(blobs):
@@ -213,90 +211,6 @@ def _digest(fd: int) -> str:
         digest.update(chunk)
         at += len(chunk)
     return digest.hexdigest()
-
-
-@contextmanager
-def _believed() -> Iterator[None]:
-    """A child that was taken over may answer nonsense: that is its failure, not ours."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-        raise SandboxFailed(
-            "no_answer", f"the child answered with something else: {error!r}"[:200]
-        ) from error
-
-
-def _video_facts(found: dict[str, Any], file: _Opened, sha256: str) -> VideoFacts:
-    rate = found["frame_rate"]
-    return VideoFacts(
-        container=file.sniffed.container,
-        content_type=file.sniffed.content_type,
-        video_codec=str(found["video_codec"]),
-        audio_codec=None if found["audio_codec"] is None else str(found["audio_codec"]),
-        pixel_format=str(found["pixel_format"]),
-        coded_width=int(found["coded_width"]),
-        coded_height=int(found["coded_height"]),
-        sample_aspect_ratio=Fraction(found["sample_aspect_ratio"]),
-        rotation=int(found["rotation"]),
-        mirrored=bool(found["mirrored"]),
-        display_width=int(found["display_width"]),
-        display_height=int(found["display_height"]),
-        duration_seconds=Fraction(found["duration_seconds"]),
-        frame_rate=None if rate is None else Fraction(rate),
-        frame_count=int(found["frame_count"]),
-        has_alpha=bool(found["has_alpha"]),
-        has_audio=bool(found["has_audio"]),
-        size_bytes=file.size_bytes,
-        sha256=sha256,
-        measures=QualityMeasures(
-            black_share=float(found["black_share"]),
-            frozen_share=float(found["frozen_share"]),
-            silent_share=_share(found["silent_share"]),
-            clipped_share=_share(found["clipped_share"]),
-        ),
-        read_by=str(found["read_by"]),
-    )
-
-
-def _share(value: object) -> float | None:
-    return None if value is None else float(str(value))
-
-
-def _image_facts(found: dict[str, Any], file: _Opened, sha256: str) -> ImageFacts:
-    duration, rate = found["duration_seconds"], found["frame_rate"]
-    return ImageFacts(
-        kind=MediaKind(found["kind"]),
-        container=file.sniffed.container,
-        content_type=file.sniffed.content_type,
-        stored_width=int(found["stored_width"]),
-        stored_height=int(found["stored_height"]),
-        orientation=int(found["orientation"]),
-        display_width=int(found["display_width"]),
-        display_height=int(found["display_height"]),
-        colour_mode=str(found["colour_mode"]),
-        has_alpha=bool(found["has_alpha"]),
-        has_profile=bool(found["has_profile"]),
-        frame_count=int(found["frame_count"]),
-        duration_seconds=None if duration is None else Fraction(duration),
-        frame_rate=None if rate is None else Fraction(rate),
-        size_bytes=file.size_bytes,
-        sha256=sha256,
-        read_by=str(found["read_by"]),
-    )
-
-
-def _derivative(asked: Any, row: dict[str, Any], blob: bytes) -> DerivativeFile:
-    return DerivativeFile(
-        name=asked.name,
-        format=asked.format,
-        width=int(row["width"]),
-        height=int(row["height"]),
-        size_bytes=len(blob),
-        sha256=hashlib.sha256(blob).hexdigest(),
-        asked_width=asked.width,
-        at_source_width=bool(row["at_source_width"]),
-        filename=f"{asked.name}.{_SUFFIXES.get(asked.format, asked.format)}",
-    )
 
 
 def _write(path: Path, blob: bytes) -> None:

@@ -66,7 +66,7 @@ def ends_cleanly(layout: str, cut: bytes) -> bool:
 
 def whole_boxes(body: bytes) -> bool:
     at, last = 0, b""
-    while at < len(body):
+    while at + 8 <= len(body):
         at, last = at + int.from_bytes(body[at : at + 4], "big"), body[at + 4 : at + 8]
     return at == len(body) and last == b"mdat"
 
