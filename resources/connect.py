@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pipeline.documents.moderation_policy import default_moderation_policy, read_moderation_policy
-
 from pipeline.documents.provider_list import default_provider_list, read_provider_list
 from pipeline.documents.settings import Settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
@@ -22,6 +21,7 @@ from pipeline.domain.errors import BadSettings
 from pipeline.domain.provider_terms import ProviderList, ProviderTerms
 from resources.adapters import Adapters
 from resources.database.database import Database
+from resources.database.engine import READ_ONLY
 from resources.database.migrate import require_current
 from resources.media import Sandbox
 from resources.object_store.local import LocalStore
@@ -52,9 +52,9 @@ def connect(settings: Settings) -> Adapters:
         sandbox=Sandbox(),
         providers=provider_adapters(terms.values()),
         terms=terms,
-        profile=_document(settings.profile, default_target_profile, read_target_profile),
-        transforms=_document(settings.transforms, default_transform_set, read_transform_set),
-        moderation=_document(
+        profile=read_or_default(settings.profile, default_target_profile, read_target_profile),
+        transforms=read_or_default(settings.transforms, default_transform_set, read_transform_set),
+        moderation=read_or_default(
             settings.moderation,
             default_moderation_policy,
             read_moderation_policy,
@@ -80,12 +80,12 @@ def object_store(settings: Settings) -> ObjectStore:
 def tag_index(settings: Settings, database: Database) -> TagIndex:
     if settings.index_url != "sql":
         raise BadSettings("index_url", f"{settings.index_url!r} is not known", "use `sql`")
-    return SqlTagIndex(database.engine)
+    return SqlTagIndex(database.engine, database.engine.execution_options(**READ_ONLY))
 
 
 def provider_terms(settings: Settings) -> Mapping[str, ProviderTerms]:
     """The provider list with secrets put in; the local renderer where settings say it listens."""
-    read: ProviderList = _document(settings.providers, default_provider_list, read_provider_list)
+    read: ProviderList = read_or_default(settings.providers, default_provider_list, read_provider_list)
     terms = {name: replace(one, secret=_secret(one)) for name, one in read.providers.items()}
     if settings.renderer_url and "local" in terms:
         terms["local"] = replace(terms["local"], base_url=settings.renderer_url)
@@ -103,7 +103,7 @@ def _secret(terms: ProviderTerms) -> str:
     return found
 
 
-def _document(path: Path | None, default: Callable[[], Document], read: _Reader[Document]) -> Document:
+def read_or_default(path: Path | None, default: Callable[[], Document], read: _Reader[Document]) -> Document:
     """The document at *path*, or the shipped one."""
     if path is None:
         return default()

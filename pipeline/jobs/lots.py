@@ -1,0 +1,88 @@
+"""The lot jobs: one run takes on a stage's share of due work over all campaigns.
+
+Belongs here: a job and a pool a stage, so that a burst in one keeps no other waiting (E4). Does not belong
+here: the work, or when a run is requested (`sensors`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import dagster as dg
+
+from pipeline.assets.failures import as_dagster_failures
+from pipeline.domain.follow_ons import Stage
+from pipeline.jobs.bulk_events import Teller
+from pipeline.steps.operate.carry_out_lot import carry_out_lot
+from pipeline.steps.operate.mark_partitions import mark_partitions
+from pipeline.steps.produce.lot import LotReport
+from resources.dagster_resources import Adapters
+
+#: Items that went wrong and are named in a run's log; all of them are in the database.
+NAMED_ITEMS = 50
+#: Runs of lots go before a backfill's when both wait.
+PRIORITY_TAG = {"dagster/priority": "10"}
+
+ABOUT: Mapping[Stage, str] = MappingProxyType(
+    {
+        Stage.INGEST: "Takes on dropped briefs and their images, judges what is complete, writes receipts.",
+        Stage.SUBMIT: "Sends queued attempts to their providers, each paid for once.",
+        Stage.RETRIEVE: "Brings reported outputs home: fetched, proven whole, owned.",
+        Stage.DERIVE: "Makes thumbnails and posters of owned videos.",
+        Stage.PUBLISH: "Makes outputs findable, then shows them in their slots.",
+    }
+)
+
+
+class LotConfig(dg.Config):
+    """Which requested lot this run carries out."""
+
+    number: int | None = None  #: None: nobody requested it; it takes what is due
+
+
+def lot_job(stage: Stage) -> dg.JobDefinition:
+    """The job of one stage's lots."""
+
+    @dg.op(name=f"{stage}_due", description=ABOUT[stage], pool=stage)
+    def work(context: dg.OpExecutionContext, config: LotConfig, adapters: dg.ResourceParam[Adapters]) -> None:
+        with as_dagster_failures():
+            report = carry_out_lot(adapters, stage, config.number, context.run_id)
+            _say(context, report)
+            teller = Teller(context.instance, context.run_id, context.job_name, context.op_handle.name)
+            mark_partitions(adapters.database, teller, campaigns=[one for one in report.campaigns if one])
+
+    @dg.job(
+        name=job_name(stage),
+        description=ABOUT[stage],
+        tags={"stage": str(stage), **PRIORITY_TAG},
+        executor_def=dg.in_process_executor,
+    )
+    def job() -> None:
+        work()
+
+    return job
+
+
+def job_name(stage: Stage) -> str:
+    return f"{stage}_lot"
+
+
+def lot_request(stage: Stage, number: int) -> dg.RunRequest:
+    """A run for one opened lot. Its key holds the number: a key is used up even by a run that fails."""
+    return dg.RunRequest(
+        run_key=f"{stage}-{number}",
+        job_name=job_name(stage),
+        run_config={"ops": {f"{stage}_due": {"config": {"number": number}}}},
+        tags={"lot": f"{stage}-{number}"},
+    )
+
+
+def _say(context: dg.OpExecutionContext, report: LotReport) -> None:
+    counts = ", ".join(f"{number} {word}" for word, number in report.counts.items()) or "nothing was due"
+    context.log.info(f"{report.stage}: {counts} in {report.seconds:.1f} s")
+    amiss = [result for result in report.results if result.reason]
+    for result in amiss[:NAMED_ITEMS]:
+        context.log.warning(f"{result.subject}: {result.word} ({result.reason})")
+    context.add_output_metadata({**report.counts, "campaigns": len(report.campaigns)})
+
+
+LOT_JOBS = [lot_job(stage) for stage in Stage]

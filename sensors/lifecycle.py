@@ -1,0 +1,42 @@
+"""What is due, stage by stage? Requests one lot run for each, and tells what no lot told."""
+
+import dagster as dg
+
+from pipeline.jobs.bulk_events import Teller
+from pipeline.jobs.lots import LOT_JOBS, lot_request
+from pipeline.steps.operate.mark_partitions import mark_partitions
+from pipeline.steps.operate.relay_outbox import relay_outbox
+from pipeline.steps.operate.request_lots import close_lost_lots, request_lots
+from resources.dagster_resources import Adapters
+
+RELAY_SECONDS = 10.0
+#: Changes that no lot has told by then (a poll ended the last item, a person's command) are told here,
+#: a few campaigns a tick: each event costs this sensor's time.
+UNTOLD_SECONDS = 15
+UNTOLD_CAMPAIGNS = 20
+
+
+@dg.sensor(
+    jobs=LOT_JOBS,
+    minimum_interval_seconds=5,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Relays the outbox, requests one lot run for each stage that has due items and no open lot.",
+)
+def lifecycle(
+    context: dg.SensorEvaluationContext, sensor_adapters: dg.ResourceParam[Adapters]
+) -> dg.SensorResult | dg.SkipReason:
+    database = sensor_adapters.database
+    relayed = relay_outbox(database, budget_seconds=RELAY_SECONDS)
+    close_lost_lots(database, lambda run_id: _is_over(context.instance, run_id))
+    lots = request_lots(database)
+    told = mark_partitions(
+        database, Teller(context.instance), overdue_seconds=UNTOLD_SECONDS, limit=UNTOLD_CAMPAIGNS
+    )
+    if not lots:
+        return dg.SkipReason(f"{relayed} messages, {told} events, no lot wanted")
+    return dg.SensorResult(run_requests=[lot_request(lot.stage, lot.number) for lot in lots])
+
+
+def _is_over(instance: dg.DagsterInstance, run_id: str) -> bool:
+    run = instance.get_run_by_id(run_id)
+    return run is None or run.is_finished
