@@ -17,7 +17,6 @@ import sqlalchemy as sa
 
 from resources.database.database import Transaction
 from resources.database.schema import (
-    campaign_settings,
     campaigns,
     index_entries,
     objects,
@@ -100,10 +99,19 @@ def take_from_index(tx: Transaction, attempt_ids: Collection[str]) -> None:
 
 
 def say_again(tx: Transaction, entry_ids: Collection[str]) -> None:
-    """What these entries say has changed (tags, title): the index is to be told."""
+    """What these entries say has changed: the index is to be told."""
+    _say_again(tx, index_entries.c.id.in_(entry_ids))
+
+
+def say_campaign_again(tx: Transaction, campaign: str) -> None:
+    """What the entries of *campaign* say has changed (its tags or title were amended)."""
+    _say_again(tx, index_entries.c.campaign == campaign)
+
+
+def _say_again(tx: Transaction, which: sa.ColumnElement[bool]) -> None:
     tx.connection.execute(
         sa.update(index_entries)
-        .where(index_entries.c.id.in_(entry_ids), index_entries.c.standing != TOMBSTONE)
+        .where(which, index_entries.c.standing != TOMBSTONE)
         .values(next_action_at=tx.now, **_RISES)
     )
 
@@ -127,26 +135,17 @@ def entry_rows(connection: sa.Connection, entry_ids: Collection[str]) -> dict[st
     return {row.id: row for row in found}
 
 
-def due_entries(connection: sa.Connection, now: int, limit: int) -> Sequence[str]:
-    """Ids of entries that the index is to be told about, longest due first."""
-    wanted = sa.select(index_entries.c.id).where(
-        index_entries.c.next_action_at <= now, index_entries.c.synced_version < index_entries.c.version
-    )
-    return connection.scalars(wanted.order_by(index_entries.c.next_action_at).limit(limit)).all()
+def due_entries(connection: sa.Connection, now: int, limit: int) -> Sequence[sa.Row[Any]]:
+    """`id`, `slot` and `standing` of entries that the index is to be told about, longest due first."""
+    wanted: sa.Select[Any] = sa.select(
+        index_entries.c.id, index_entries.c.slot, index_entries.c.standing
+    ).where(index_entries.c.next_action_at <= now, index_entries.c.synced_version < index_entries.c.version)
+    return connection.execute(wanted.order_by(index_entries.c.next_action_at).limit(limit)).all()
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """The index says what the entry says at `version`, built from the campaign's settings of that number."""
-
-    entry: str
-    version: int
-    settings_number: int
-
-
-def synced(tx: Transaction, told: Sequence[Synced]) -> None:
-    """Note what the index says now; an entry that changed meanwhile stays due."""
-    if not told:
+def synced(tx: Transaction, versions: Sequence[tuple[str, int]]) -> None:
+    """The index says what each entry said at that version; one that changed meanwhile stays due."""
+    if not versions:
         return
     entry: sa.BindParameter[str] = sa.bindparam("entry")
     version: sa.BindParameter[int] = sa.bindparam("seen")
@@ -156,11 +155,10 @@ def synced(tx: Transaction, told: Sequence[Synced]) -> None:
         .where(index_entries.c.id == entry, index_entries.c.synced_version < version)
         .values(
             synced_version=version,
-            settings_number=sa.bindparam("settings"),
             next_action_at=sa.case((is_newest, sa.null()), else_=index_entries.c.next_action_at),
             tries=sa.case((is_newest, 0), else_=index_entries.c.tries),
         ),
-        [{"entry": one.entry, "seen": one.version, "settings": one.settings_number} for one in told],
+        [{"entry": name, "seen": number} for name, number in versions],
     )
 
 
@@ -199,29 +197,6 @@ def slots_in_hand_over(connection: sa.Connection, tenant: str) -> int:
         index_entries.c.synced_version < index_entries.c.version,
     )
     return int(connection.scalar(lagging) or 0)
-
-
-def behind_settings(connection: sa.Connection, campaign: str | None = None) -> Sequence[sa.Row[Any]]:
-    """Entries (`id`, `campaign`, `slot`, `standing`) that were told under older settings than hold now."""
-    newest = (
-        sa.select(campaign_settings.c.campaign, sa.func.max(campaign_settings.c.number).label("number"))
-        .group_by(campaign_settings.c.campaign)
-        .subquery()
-    )
-    behind: sa.Select[Any] = (
-        sa.select(
-            index_entries.c.id, index_entries.c.campaign, index_entries.c.slot, index_entries.c.standing
-        )
-        .join(newest, newest.c.campaign == index_entries.c.campaign)
-        .where(
-            index_entries.c.settings_number < newest.c.number,
-            index_entries.c.standing != TOMBSTONE,
-            index_entries.c.synced_version == index_entries.c.version,
-        )
-    )
-    if campaign is not None:
-        behind = behind.where(index_entries.c.campaign == campaign)
-    return connection.execute(behind).all()
 
 
 def entries_of_slots(connection: sa.Connection, slot_ids: Collection[str]) -> Sequence[str]:

@@ -22,6 +22,7 @@ from resources.database.schema import (
     slot_wants,
     slots,
 )
+from resources.database.settings import in_force
 
 ACCEPT, DECLINE = "accept", "decline"
 #: Moves that a person makes, and that nothing undoes by itself.
@@ -50,7 +51,8 @@ def outputs(
     connection: sa.Connection, attempt_ids: Collection[str], *, lock_slots: bool = False
 ) -> dict[str, sa.Row[Any]]:
     """By attempt id: its slot's columns, and `attempt`, `attempt_state`, `rendition`, `locale`,
-    `selected_attempt`, `object`, `object_state`, `verdict`, and the times that `is_held` compares.
+    `selected_attempt`, `object`, `object_state`, `verdict`, `tags_version` of the slot's newest publication,
+    and the times that `is_held` compares.
 
     With *lock_slots* the slots stay as they are until the transaction ends.
     """
@@ -67,6 +69,7 @@ def outputs(
             objects.c.state.label("object_state"),
             newest_verdict(attempts.c.id).label("verdict"),
             newest_verdict(attempts.c.id, decisions.c.at).label("verdict_at"),
+            last.c.tags_version,
             _held_since(last).label("held_since"),
             _newest(slot_wants.c.at, slot_wants.c.slot == slots.c.id).label("wanted_at"),
             _newest(selections.c.at, selections.c.rendition == renditions.c.id).label("selected_at"),
@@ -97,6 +100,12 @@ def _held_since(last: sa.FromClause) -> sa.ColumnElement[Any]:
 
 def _newest(column: sa.Column[Any], where: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
     return sa.select(sa.func.max(column)).where(where).correlate(slots, renditions).scalar_subquery()
+
+
+def settings_of(connection: sa.Connection, found: Collection[sa.Row[Any]], at: int) -> dict[str, sa.Row[Any]]:
+    """The settings that hold at *at* for the campaign of each row, by campaign."""
+    settings = {name: in_force(connection, name, at) for name in {row.campaign for row in found}}
+    return {name: row for name, row in settings.items() if row is not None}
 
 
 def is_to_be_shown(output: sa.Row[Any]) -> bool:

@@ -7,7 +7,7 @@ it afterwards (`index_entries`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -203,11 +203,10 @@ def publication_of(
     return connection.execute(wanted.order_by(publications.c.number.desc()).limit(1)).one_or_none()
 
 
-def published_of(connection: sa.Connection, slot_ids: Collection[str]) -> dict[str, sa.Row[Any]]:
-    """The publication that each of *slot_ids* shows now, by slot; a slot that shows nothing is absent."""
-    found = connection.execute(
-        sa.select(publications)
+def published_of(connection: sa.Connection, slot: str) -> sa.Row[Any] | None:
+    """The publication that *slot* shows now, with its campaign; None when it shows nothing."""
+    return connection.execute(
+        sa.select(publications, slots.c.campaign)
         .join(slots, slots.c.publication == publications.c.id)
-        .where(slots.c.id.in_(slot_ids))
-    )
-    return {row.slot: row for row in found}
+        .where(slots.c.id == slot)
+    ).one_or_none()

@@ -9,8 +9,9 @@ from pipeline.domain.errors import IndexUnavailable
 from pipeline.domain.follow_ons import Stage
 from pipeline.steps.produce import publish as publishing
 from pipeline.steps.produce.index import sync_index
-from pipeline.steps.produce.withdraw import retag, withdraw
+from pipeline.steps.produce.withdraw import withdraw
 from resources.database import schema
+from resources.database.index_entries import say_campaign_again
 from resources.database.outputs import outputs
 from resources.database.publications import PointerMove, PublicationMove, Shown, move_pointer
 from resources.tag_index.protocol import Change, Outcome, WriteResult
@@ -320,22 +321,38 @@ def test_changed_required_tags_reach_what_is_shown_as_a_retag(viewer: Viewer) ->
     viewer.derived()
     viewer.publish()
     viewer.amend(visibility="internal", tags_version=1)
+    viewer.database.run(lambda tx: say_campaign_again(tx, CAMPAIGN))
 
-    changed = retag(viewer.database, viewer.index)
+    told = sync_index(viewer.database, viewer.index)
 
     newest = max(viewer.rows(schema.publications), key=lambda row: row.number)
-    assert (changed, newest.move, newest.object) == (1, "retag", "o-r-1-a1")
-    assert newest.tags["visibility"] == "internal"
+    [entry] = viewer.index.get("northwind", [viewer.entry("r-1-a1").id]).values()
+    assert (newest.move, newest.object, newest.tags_version) == ("retag", "o-r-1-a1", 1)
+    assert newest.tags["visibility"] == entry.visibility == "internal"
     assert viewer.standings() == {"o-r-1-a1": "current"}
-    assert retag(viewer.database, viewer.index) == 0
+    assert (dict(told), sync_index(viewer.database, viewer.index)) == ({"visible": 1}, {})
+
+
+def test_a_lot_that_meets_changed_required_tags_makes_the_retag_due(viewer: Viewer) -> None:
+    attempt = viewer.derived()
+    viewer.publish()
+    viewer.amend(retention_class="short", tags_version=1)
+    viewer.change(schema.attempts, attempt, next_action_at=NOON)
+
+    results = viewer.publish()
+    sync_index(viewer.database, viewer.index)
+
+    assert viewer.words(results) == ["unchanged"]
+    assert [row.move for row in viewer.rows(schema.publications)] == ["publish", "retag"]
 
 
 def test_changed_free_tags_are_told_without_a_publication(viewer: Viewer) -> None:
     attempt = viewer.derived()
     viewer.publish()
     viewer.amend(tags={"product": ["parcel"]})
+    viewer.database.run(lambda tx: say_campaign_again(tx, CAMPAIGN))
 
-    retag(viewer.database, viewer.index, campaign=CAMPAIGN)
+    sync_index(viewer.database, viewer.index)
 
     entry = viewer.index.get("northwind", [viewer.entry(attempt).id])[viewer.entry(attempt).id]
     assert entry.tags == {"product": ("parcel",)}

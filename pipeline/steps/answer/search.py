@@ -10,7 +10,7 @@ is shown.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from pipeline.domain.tags import Query, Visibility, query
 from resources.database.database import Database
 from resources.database.index_entries import shown_entries, slots_in_hand_over
-from resources.database.settings import in_force
+from resources.database.outputs import settings_of
 from resources.tag_index.protocol import BOTH_STANDINGS, Entry, Facets, Page, TagIndex
 
 DEFAULT_LIMIT = 50
@@ -115,18 +115,12 @@ def _checked(database: Database, page: Page, wanted: Query) -> list[Found]:
         return []
     with database.reading() as connection:
         shown = shown_entries(connection, [hit.entry_id for hit in page.hits])
-        campaigns = {row.campaign for row in shown.values()}
-        settings = _settings(connection, campaigns, database.clock(connection))
+        settings = settings_of(connection, shown.values(), database.clock(connection))
     return [
         _found(hit, shown[hit.entry_id], settings[hit.campaign])
         for hit in page.hits
         if hit.entry_id in shown and _still_matches(wanted, settings[hit.campaign])
     ]
-
-
-def _settings(connection: sa.Connection, campaigns: Collection[str], now: int) -> dict[str, sa.Row[Any]]:
-    found = {campaign: in_force(connection, campaign, now) for campaign in campaigns}
-    return {campaign: row for campaign, row in found.items() if row is not None}
 
 
 def _still_matches(wanted: Query, settings: sa.Row[Any]) -> bool:

@@ -16,13 +16,13 @@ from pipeline.domain.errors import IndexUnavailable, LostRace, NotAllowed, Unkno
 from pipeline.domain.lifecycle import AttemptState
 from pipeline.domain.outcomes import HoldFate
 from pipeline.steps.produce.answers import ended
-from pipeline.steps.produce.index import Heard, tell
-from pipeline.steps.produce.publish import candidate, settings_of, shown
+from pipeline.steps.produce.shown import candidate, shown
+from pipeline.steps.produce.telling import Heard, tell
 from pipeline.steps.produce.withdraw import tell_slots
 from resources.database.database import Database, Transaction
 from resources.database.index_entries import want_candidates
 from resources.database.objects import hold_objects
-from resources.database.outputs import DECLINE, outputs, serves
+from resources.database.outputs import DECLINE, outputs, serves, settings_of
 from resources.database.planning import Want, lock_unsent, move_wants
 from resources.database.publications import (
     PointerMove,

@@ -1,192 +1,64 @@
-"""Tell the tag index what it should say of outputs, and see that it says so (T1, T2, T4).
+"""Keep the tag index true to the database: tell it whatever is due (T1, T6).
 
-Belongs here: entries built from the database, one bulk a call, confirmation, and what is told again later.
-Does not belong here: when an output becomes a candidate or current (`publish`, `withdraw`).
+Belongs here: what is due, retags among it. Does not belong here: how an entry is built and told
+(`telling`), or making a new output findable (`publish`).
 """
 
 from __future__ import annotations
 
-import enum
-import random
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
 
-import sqlalchemy as sa
-
-from pipeline.domain.errors import IndexUnavailable
-from pipeline.domain.polling import backoff_seconds
-from pipeline.domain.tags import Visibility, all_tokens
+from pipeline.steps.produce.shown import shown
+from pipeline.steps.produce.telling import tell
 from resources.database.database import Database, Transaction
-from resources.database.index_entries import (
-    TOMBSTONE,
-    Synced,
-    due_entries,
-    entry_rows,
-    not_synced,
-    synced,
+from resources.database.index_entries import CURRENT, due_entries
+from resources.database.outputs import outputs, settings_of
+from resources.database.publications import (
+    PointerMove,
+    PublicationMove,
+    lock_slot,
+    move_pointer,
+    published_of,
 )
-from resources.database.settings import in_force
-from resources.tag_index.protocol import Change, Entry, Outcome, Standing, TagIndex, Tombstone, WriteResult
+from resources.tag_index.protocol import TagIndex
 
-SECOND = 1_000_000
-FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 5.0, 300.0
 #: Entries that one bulk tells at most.
 BULK = 500
 
 
-class Heard(enum.StrEnum):
-    """What became of telling the index one entry."""
+def sync_index(
+    database: Database, index: TagIndex, *, limit: int = BULK, actor: str = "indexer"
+) -> Counter[str]:
+    """Tell what is due, longest due first, at most *limit* entries; counts by `Heard`.
 
-    VISIBLE = "visible"  #: It says this version or a newer one, and shows it.
-    REFUSED = "refused"  #: For good; the reason names the field.
-    LATER = "later"  #: It did not answer, or does not show it yet.
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """One entry at the version that was told, under the settings it was built from."""
-
-    entry: str
-    version: int
-    settings_number: int
-    heard: Heard
-    reason: str = ""
-    tries: int = 0
-
-
-def sync_index(database: Database, index: TagIndex, *, limit: int = BULK) -> Counter[str]:
-    """Tell what is due, longest due first, until nothing is or *limit* entries were told.
-
-    What was left behind by a crash between pointer and index is due, and so is what was declined,
-    deselected, withdrawn or amended. Counts by `Heard`.
+    Due is what a crash left between pointer and index, what was declined, deselected or withdrawn, and
+    what was amended: a shown object whose required tags changed gets its retag first.
     """
     with database.reading() as connection:
         due = due_entries(connection, database.clock(connection), limit)
-    told = tell(database, index, due)
+    for slot in sorted({entry.slot for entry in due if entry.standing == CURRENT}):
+        if _is_behind(database, slot):
+            database.run(lambda tx, slot=slot: _retag(tx, slot, actor))  # type: ignore[misc]
+    told = tell(database, index, [entry.id for entry in due])
     return Counter(str(one.heard) for one in told.values())
 
 
-def tell(database: Database, index: TagIndex, entry_ids: Collection[str]) -> dict[str, Told]:
-    """Tell the index what these entries say now, in one bulk, and note what it heard; by entry id."""
-    told = say(database, index, entry_ids)
-    if told:
-        database.run(lambda tx: note(tx, told.values()))
-    return told
-
-
-def say(database: Database, index: TagIndex, entry_ids: Collection[str]) -> dict[str, Told]:
-    """As `tell`, and nothing is noted: the caller does, in a transaction of its own."""
-    if not entry_ids:
-        return {}
+def _is_behind(database: Database, slot: str) -> bool:
+    """Whether what the slot shows carries other required tags than hold now."""
     with database.reading() as connection:
-        rows = entry_rows(connection, entry_ids)
-        settings = _settings(connection, rows.values(), database.clock(connection))
-    changes = [change_of(row, settings[row.campaign]) for row in rows.values()]
-    results = _written(index, changes)
-    shown = _shown(index, changes, results)
-    return {
-        change.entry_id: _told(rows[change.entry_id], settings, result, shown)
-        for change, result in zip(changes, results, strict=True)
-    }
+        now_shown = published_of(connection, slot)
+        if now_shown is None:
+            return False
+        settings = settings_of(connection, [now_shown], database.clock(connection))
+        return bool(now_shown.tags_version != settings[now_shown.campaign].tags_version)
 
 
-def _settings(connection: sa.Connection, rows: Collection[sa.Row[Any]], now: int) -> dict[str, sa.Row[Any]]:
-    found = {campaign: in_force(connection, campaign, now) for campaign in {row.campaign for row in rows}}
-    return {campaign: row for campaign, row in found.items() if row is not None}
-
-
-def change_of(row: sa.Row[Any], settings: sa.Row[Any]) -> Change:
-    """What the index should say of one entry: its fields, its free tags, and the words that find it."""
-    if row.standing == TOMBSTONE:
-        return Tombstone(row.id, row.tenant, row.version)
-    tags = {name: tuple(values) for name, values in settings.tags.items()}
-    texts = [settings.title or row.title, row.copy, *(value for values in tags.values() for value in values)]
-    return Entry(
-        entry_id=row.id,
-        tenant=row.tenant,
-        rendition_id=row.rendition,
-        object_id=row.object,
-        campaign=row.campaign,
-        slot=row.slot,
-        locale=row.locale,
-        asset_type=settings.asset_type,
-        visibility=Visibility(settings.visibility),
-        retention_class=settings.retention_class,
-        standing=Standing(row.standing),
-        version=row.version,
-        created_at=row.created_at,
-        tags=tags,
-        text=all_tokens(texts),
-    )
-
-
-def required_tags(output: sa.Row[Any], settings: sa.Row[Any]) -> dict[str, str]:
-    """The required tags under which an output is shown (T1)."""
-    return {
-        "tenant": output.tenant,
-        "campaign": output.campaign,
-        "locale": output.locale,
-        "asset_type": settings.asset_type,
-        "visibility": settings.visibility,
-        "retention_class": settings.retention_class,
-    }
-
-
-def _written(index: TagIndex, changes: Sequence[Change]) -> Sequence[WriteResult]:
-    """One bulk. An index that does not answer has refused nothing: all of it is told again."""
-    try:
-        return index.put(changes)
-    except IndexUnavailable as error:
-        reason = str(error)[:200]
-        return [WriteResult(change.entry_id, Outcome.TRY_AGAIN, reason) for change in changes]
-
-
-def _shown(index: TagIndex, changes: Sequence[Change], results: Sequence[WriteResult]) -> Mapping[str, int]:
-    """The version that each written entry is found at now. A written answer alone proves nothing."""
-    by_tenant: dict[str, list[str]] = defaultdict(list)
-    for change, result in zip(changes, results, strict=True):
-        if result.is_done and isinstance(change, Entry):
-            by_tenant[change.tenant].append(change.entry_id)
-    try:
-        found = [index.get(tenant, ids) for tenant, ids in by_tenant.items()]
-    except IndexUnavailable:
-        return {}
-    return {entry.entry_id: entry.version for page in found for entry in page.values()}
-
-
-def _told(
-    row: sa.Row[Any],
-    settings: Mapping[str, sa.Row[Any]],
-    result: WriteResult,
-    shown: Mapping[str, int],
-) -> Told:
-    heard = Heard.LATER
-    if result.outcome is Outcome.REFUSED:
-        heard = Heard.REFUSED
-    elif result.is_done and (row.standing == TOMBSTONE or shown.get(row.id, 0) >= row.version):
-        heard = Heard.VISIBLE
-    reason = result.reason or ("not_visible_yet" if heard is Heard.LATER else "")
-    return Told(row.id, row.version, settings[row.campaign].number, heard, reason, row.tries)
-
-
-def note(tx: Transaction, told: Collection[Told]) -> None:
-    """Note what the index heard; what it did not hear is due again, what it refuses waits for a person."""
-    visible = [one for one in told if one.heard is Heard.VISIBLE]
-    synced(tx, [Synced(one.entry, one.version, one.settings_number) for one in visible])
-    for one in told:
-        if one.heard is Heard.REFUSED:
-            not_synced(tx, one.entry, one.version, due_at=None, refused_reason=one.reason)
-        elif one.heard is Heard.LATER:
-            due_at = tx.now + int(wait_seconds(one.tries) * SECOND)
-            not_synced(tx, one.entry, one.version, due_at=due_at)
-
-
-def wait_seconds(tries: int) -> float:
-    return backoff_seconds(
-        tries,
-        first=FIRST_WAIT_SECONDS,
-        ceiling=LONGEST_WAIT_SECONDS,
-        spread=random.random(),  # noqa: S311 - spreads load, guards nothing
-    )
+def _retag(tx: Transaction, slot_id: str, actor: str) -> None:
+    """The same object under the tags that hold now; a slot that moved meanwhile needs none."""
+    slot, now_shown = lock_slot(tx, slot_id), published_of(tx.connection, slot_id)
+    if slot is None or now_shown is None:
+        return
+    output = outputs(tx.connection, [now_shown.attempt])[now_shown.attempt]
+    to = shown(output, settings_of(tx.connection, [output], tx.now)[output.campaign])
+    if now_shown.tags_version != to.tags_version:
+        move_pointer(tx, PointerMove(slot, PublicationMove.RETAG, to, actor, "required_tags_amended"))

@@ -17,10 +17,11 @@ from pipeline.domain.brief import Publish
 from pipeline.domain.follow_ons import Topic
 from pipeline.domain.lifecycle import AttemptState, Move, Parked
 from pipeline.domain.renditions import entry_id
-from pipeline.steps.produce.index import SECOND, Heard, Told, note, required_tags, say, tell, wait_seconds
 from pipeline.steps.produce.lot import ItemResult
+from pipeline.steps.produce.shown import candidate, shown
+from pipeline.steps.produce.telling import SECOND, Heard, Told, note, say, tell, wait_seconds
 from resources.database.database import Database, Transaction
-from resources.database.index_entries import Candidate, want_candidates
+from resources.database.index_entries import say_again, want_candidates
 from resources.database.objects import hold_objects
 from resources.database.outputs import (
     ACCEPT,
@@ -30,9 +31,9 @@ from resources.database.outputs import (
     is_to_be_shown,
     outputs,
     serves,
+    settings_of,
 )
-from resources.database.publications import PointerMove, PublicationMove, Shown, move_pointer
-from resources.database.settings import in_force
+from resources.database.publications import PointerMove, PublicationMove, move_pointer
 from resources.database.transitions import Transition, Verdict, apply, message, post
 from resources.tag_index.protocol import TagIndex
 
@@ -139,6 +140,7 @@ class _Publishing:
                 word = self._show(tx, output, terms)
                 touched += [entry for entry in _entries(output) if word == "published"]
             results.append(ItemResult(one.row.id, one.row.campaign, word, one.transition.reason))
+        _say_amended_again(tx, fresh.values(), settings)
         return results, touched
 
     def _settled(self, tx: Transaction, row: sa.Row[Any], what: Next, told: Told | None) -> _Settled:
@@ -206,37 +208,15 @@ def _needs_entry(row: sa.Row[Any], output: sa.Row[Any], settings: sa.Row[Any]) -
     return what_next(output, settings) is Next.SHOW
 
 
-def settings_of(
-    connection: sa.Connection, found: Collection[sa.Row[Any]], now: int
-) -> dict[str, sa.Row[Any]]:
-    """The settings that hold now, for the campaign of each row."""
-    settings = {name: in_force(connection, name, now) for name in {row.campaign for row in found}}
-    return {name: row for name, row in settings.items() if row is not None}
-
-
-def candidate(output: sa.Row[Any], settings: sa.Row[Any]) -> Candidate:
-    return Candidate(
-        entry=entry_id(output.tenant, output.rendition, output.object),
-        tenant=output.tenant,
-        campaign=output.campaign,
-        slot=output.id,
-        rendition=output.rendition,
-        attempt=output.attempt,
-        object=output.object,
-        tags_version=settings.tags_version,
-    )
-
-
-def shown(output: sa.Row[Any], settings: sa.Row[Any]) -> Shown:
-    """What the slot shows when it shows this output, under the tags that hold now."""
-    return Shown(
-        rendition=output.rendition,
-        attempt=output.attempt,
-        object=output.object,
-        entry=entry_id(output.tenant, output.rendition, output.object),
-        tags_version=settings.tags_version,
-        tags=required_tags(output, settings),
-    )
+def _say_amended_again(
+    tx: Transaction, found: Collection[sa.Row[Any]], settings: Mapping[str, sa.Row[Any]]
+) -> None:
+    """What is shown under other required tags than hold now is due for its retag (`index`)."""
+    behind = [
+        one for one in found if is_shown(one) and one.tags_version != settings[one.campaign].tags_version
+    ]
+    if behind:
+        say_again(tx, [entry_id(one.tenant, one.rendition, one.object) for one in behind])
 
 
 def _entries(output: sa.Row[Any]) -> list[str]:

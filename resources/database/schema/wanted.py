@@ -144,10 +144,9 @@ index_entries = sa.Table(
     count("version"),  # the external version that the index compares
     count("synced_version"),  # the newest version that was seen in the index
     count("tags_version"),
-    count("settings_number"),  # the amendment under which the index was told last; a newer one makes it due
     micros("next_action_at", null=True),
     count("tries"),
     text("refused_reason", null=True),
     sa.Index(None, "next_action_at"),
-    sa.Index(None, "campaign", "settings_number"),
+    sa.Index(None, "campaign"),
 )

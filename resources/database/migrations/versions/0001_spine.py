@@ -601,7 +601,6 @@ def upgrade() -> None:
         sa.Column("version", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("synced_version", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("tags_version", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
-        sa.Column("settings_number", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("next_action_at", sa.BigInteger(), nullable=True),
         sa.Column("tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("refused_reason", sa.Text(), nullable=True),
@@ -611,12 +610,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["slot"], ["slots.id"], name="fk_index_entries_slot_slots"),
         sa.PrimaryKeyConstraint("id", name="pk_index_entries"),
     )
-    op.create_index(
-        "ix_index_entries_campaign_settings_number",
-        "index_entries",
-        ["campaign", "settings_number"],
-        unique=False,
-    )
+    op.create_index("ix_index_entries_campaign", "index_entries", ["campaign"], unique=False)
     op.create_index("ix_index_entries_next_action_at", "index_entries", ["next_action_at"], unique=False)
     op.create_index("ix_index_entries_object", "index_entries", ["object"], unique=False)
     op.create_index("ix_index_entries_rendition", "index_entries", ["rendition"], unique=False)
