@@ -1,0 +1,95 @@
+"""From a brief to a viewer and back, by commands alone: each on real databases, files and a real renderer."""
+
+from __future__ import annotations
+
+from tests.cli.desk import CAMPAIGN, SLOT, Desk
+
+
+def test_a_delivered_brief_becomes_a_video_that_search_finds(working: Desk) -> None:
+    receipt = working.deliver()
+    found = working.work()
+    answer = working.json("search", "parcel", "--facet", "locale", "--tag", "product=parcel")
+
+    assert receipt["campaign"] == CAMPAIGN
+    assert receipt["outcome"] == "new_revision"
+    assert found["counts"]["usable"] == 1
+    assert [hit["slot"] for hit in answer["found"]] == [SLOT]
+    assert answer["facets"] == {"locale": {"en-GB": 1}}
+    assert "nothing found" in working.run("search", "bicycle").stdout
+
+
+def test_a_take_is_made_beside_the_first_and_a_rollback_shows_the_first_again(working: Desk) -> None:
+    working.deliver()
+    first = working.work()["wishes"][0]
+    take = working.json("submit", working.folder / "brief.yaml", "--take", "en-GB/16:9/1s")
+    second = working.work()["wishes"][0]
+    rolled = working.json("rollback", SLOT, "--reason", "the first was better")
+    shown = working.json("search")["found"]
+
+    assert take["take"]["wishes"][0]["take"] == 2
+    assert second["rendition"] != first["rendition"]
+    assert rolled["outcome"] == "moved"
+    assert [hit["rendition"] for hit in shown] == [first["rendition"]]
+
+
+def test_a_video_on_approval_waits_for_a_word_and_leaves_with_another(working: Desk) -> None:
+    working.deliver(publish="on_approval")
+    working.work(until="awaiting_acceptance")
+    planned = working.json("plan", CAMPAIGN)["items"]
+    accepted = working.json("accept", SLOT, "--as", "berta")
+    working.work()
+    declined = working.json("decline", SLOT, "--reason", "wrong logo")
+
+    assert [item["action"] for item in planned] == ["accept_or_decline"]
+    assert planned[0]["needs_person"] is True
+    assert (accepted["outcome"], declined["outcome"]) == ("accepted", "declined")
+    assert working.words() == {"declined"}
+    assert working.json("search")["found"] == []
+
+
+def test_what_a_slot_shows_can_be_withdrawn_once(working: Desk) -> None:
+    working.deliver()
+    working.work()
+
+    assert working.json("withdraw", SLOT, "--reason", "recalled")["changed"] is True
+    assert working.json("withdraw", SLOT, "--reason", "recalled")["changed"] is False
+    assert working.json("search")["found"] == []
+
+
+def test_a_cancelled_video_is_retried_by_command_alone(working: Desk) -> None:
+    working.json("pause", "submit", "--reason", "budget talk")
+    working.deliver()
+    working.moderate()
+    cancelled = working.json("cancel", SLOT)
+    after_cancel = working.words()
+    retried = working.json("retry", "en-GB/16x9/1s", "--reason", "wanted after all")
+    working.json("resume", "submit")
+    found = working.work()
+
+    assert cancelled["outcome"] == "cancelled"
+    assert after_cancel == {"cancelled"}
+    assert found["wishes"][0]["attempt"] == retried["attempt"]
+
+
+def test_a_pause_holds_work_and_shows_and_loses_nothing(working: Desk) -> None:
+    first = working.json("pause", "submit", "--reason", "provider maintenance")
+    again = working.json("pause", "submit", "--reason", "provider maintenance")
+    working.deliver()
+    working.moderate()
+    held = working.json("status")["wishes"][0]
+    ended = working.json("resume", "submit")
+    working.work()
+
+    assert (first["changed"], again["changed"], ended["changed"]) == (True, False, True)
+    assert held["word"] == "queued"
+    assert held["why"] == ["paused"]
+
+
+def test_a_watch_ends_when_nothing_moves_and_prints_each_change_once(working: Desk) -> None:
+    working.deliver()
+    working.work()
+    lines = working.run("status", "--watch", "--json").stdout.splitlines()
+
+    assert len(lines) == 1
+    assert "ready" in lines[0]
+    assert "1 usable" in working.run("status", CAMPAIGN, "--watch").stdout
