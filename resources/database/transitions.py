@@ -94,15 +94,17 @@ def apply(tx: Transaction, wanted: Sequence[Transition]) -> list[Verdict]:
     Writes, in this transaction and for applied ones only: the rows, one audit row each, their usage
     facts, their outbox messages, and one partition-mark message a campaign.
     """
-    changed: set[tuple[str, str]] = set()
+    changed: dict[tuple[str, str], int] = {}
     for shape, group in _by_shape(wanted).items():
-        changed |= {(shape.kind, subject) for subject in _update(tx, shape, group)}
-    applied = [one for one in wanted if (one.kind, one.row.id) in changed]
+        changed |= {(shape.kind, subject): entity for subject, entity in _update(tx, shape, group)}
+    applied = [
+        _Applied(one, changed[one.kind, one.row.id]) for one in wanted if (one.kind, one.row.id) in changed
+    ]
     if applied:
         _write_audit(tx, applied)
         _write_usage(tx, applied)
         _write_messages(tx, applied)
-        note_moves(tx, [pair for one in applied for pair in _attempt_move(one)])
+        note_moves(tx, [pair for one in applied for pair in _attempt_move(one.transition)])
     if len(applied) == len(wanted):
         return [Verdict.APPLIED] * len(wanted)
     return [_classify(tx, one, changed) for one in wanted]
@@ -119,6 +121,21 @@ def _attempt_move(one: Transition) -> tuple[tuple[str, str], ...]:
     if one.kind != "attempt" or one.move is None:
         return ()
     return ((one.row.rendition, str(one.move.target)),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """A transition that held, and the entity version to which it raised its row.
+
+    A move may pass facts that were written since its row was read, so it rises from what stands there.
+    """
+
+    transition: Transition
+    entity_version: int
+
+    @property
+    def row(self) -> sa.Row[Any]:
+        return self.transition.row
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +157,7 @@ def _by_shape(wanted: Sequence[Transition]) -> dict[_Shape, list[Transition]]:
     return groups
 
 
-def _update(tx: Transaction, shape: _Shape, group: Sequence[Transition]) -> list[str]:
+def _update(tx: Transaction, shape: _Shape, group: Sequence[Transition]) -> list[tuple[str, int]]:
     rows = [
         (
             one.row.id,
@@ -154,7 +171,7 @@ def _update(tx: Transaction, shape: _Shape, group: Sequence[Transition]) -> list
     statement = _statement(tx.connection.dialect.name, shape)
     states = {"source": str(shape.move.source), "target": str(shape.move.target)} if shape.move else {}
     found = tx.connection.execute(statement, {"rows": json.dumps(rows), **states})
-    return list(found.scalars())
+    return [(row.id, row.entity_version) for row in found]
 
 
 def _plain(kind: str, name: str, value: Any) -> Any:
@@ -177,13 +194,14 @@ def _statement(dialect: str, shape: _Shape) -> sa.TextClause:
     source = "json_each(:rows)" if dialect == "sqlite" else "json_array_elements(CAST(:rows AS json))"
     return sa.text(
         f"WITH wanted AS (SELECT {wanted} FROM {source}) "  # noqa: S608
-        f"UPDATE {table.name} SET {', '.join(_assignments(shape, leased))} FROM wanted "
-        f"WHERE {' AND '.join(_guards(shape, table.name, leased))} RETURNING {table.name}.id"
+        f"UPDATE {table.name} SET {', '.join(_assignments(shape, table.name, leased))} FROM wanted "
+        f"WHERE {' AND '.join(_guards(dialect, shape, table.name, leased))} "
+        f"RETURNING {table.name}.id, {table.name}.entity_version"
     )
 
 
-def _assignments(shape: _Shape, leased: bool) -> list[str]:
-    sets = ["entity_version = wanted.entity_version + 1"]
+def _assignments(shape: _Shape, table: str, leased: bool) -> list[str]:
+    sets = [f"entity_version = {table}.entity_version + 1"]
     sets += [f"{name} = wanted.to_{name}" for name in shape.columns]
     if shape.move is not None:
         sets += ["state = :target", "version = wanted.version + 1"]
@@ -194,15 +212,17 @@ def _assignments(shape: _Shape, leased: bool) -> list[str]:
     return sets
 
 
-def _guards(shape: _Shape, table: str, leased: bool) -> list[str]:
+def _guards(dialect: str, shape: _Shape, table: str, leased: bool) -> list[str]:
     """Moves compare state and version, facts the entity version; both the lease token.
 
-    A person's command compares the token too: it takes the lease over from the one it has seen.
+    A person's command compares the token too: it takes the lease over from the one it has seen. SQLite
+    would rather search by the index on `state` than by the key (seconds a lot, not milliseconds); the
+    unary plus takes that index away from it.
     """
     names = ["id", "version"] if shape.move is not None else ["id", "entity_version"]
     guards = [f"{table}.{name} = wanted.{name}" for name in (*names, *(["lease_token"] if leased else []))]
     if shape.move is not None:
-        guards.append(f"{table}.state = :source")
+        guards.append(f"{'+' if dialect == 'sqlite' else ''}{table}.state = :source")
     return guards
 
 
@@ -213,32 +233,32 @@ def _take(dialect: str, column: sa.Column[Any], place: int) -> str:
     return f"CAST(value->>{place} AS {kind})"
 
 
-def _write_audit(tx: Transaction, applied: Sequence[Transition]) -> None:
+def _write_audit(tx: Transaction, applied: Sequence[_Applied]) -> None:
     tx.connection.execute(
-        sa.insert(audit),
-        [
-            {
-                "tenant": one.row.tenant,
-                "subject_kind": one.kind,
-                "subject_id": one.row.id,
-                "from_state": one.move and str(one.move.source),
-                "to_state": one.move and str(one.move.target),
-                "version": one.new_version,
-                "entity_version": one.row.entity_version + 1,
-                "operation_id": tx.operation_id,
-                "actor": one.actor,
-                "reason": one.reason,
-                "lease_token": one.new_token,
-                "detail": one.detail,
-                "at": tx.now,
-            }
-            for one in applied
-        ],
+        sa.insert(audit), [_audit_row(tx, one.transition, one.entity_version) for one in applied]
     )
 
 
-def _write_usage(tx: Transaction, applied: Sequence[Transition]) -> None:
-    metered = [one for one in applied if one.usage]
+def _audit_row(tx: Transaction, one: Transition, entity_version: int) -> dict[str, Any]:
+    return {
+        "tenant": one.row.tenant,
+        "subject_kind": one.kind,
+        "subject_id": one.row.id,
+        "from_state": one.move and str(one.move.source),
+        "to_state": one.move and str(one.move.target),
+        "version": one.new_version,
+        "entity_version": entity_version,
+        "operation_id": tx.operation_id,
+        "actor": one.actor,
+        "reason": one.reason,
+        "lease_token": one.new_token,
+        "detail": one.detail,
+        "at": tx.now,
+    }
+
+
+def _write_usage(tx: Transaction, applied: Sequence[_Applied]) -> None:
+    metered = [one for one in applied if one.transition.usage]
     if not metered:
         return
     centers = cost_centers(tx, {one.row.campaign for one in metered})
@@ -246,7 +266,7 @@ def _write_usage(tx: Transaction, applied: Sequence[Transition]) -> None:
         sa.insert(usage_facts),
         [
             {
-                "id": f"{one.row.id}:{usage.meter}:{usage.key or one.row.entity_version + 1}",
+                "id": f"{one.row.id}:{usage.meter}:{usage.key or one.entity_version}",
                 "tenant": one.row.tenant,
                 "campaign": one.row.campaign,
                 "rendition": one.row.rendition,
@@ -259,18 +279,18 @@ def _write_usage(tx: Transaction, applied: Sequence[Transition]) -> None:
                 "at": tx.now,
             }
             for one in metered
-            for usage in one.usage
+            for usage in one.transition.usage
         ],
     )
 
 
-def _write_messages(tx: Transaction, applied: Sequence[Transition]) -> None:
+def _write_messages(tx: Transaction, applied: Sequence[_Applied]) -> None:
     rows = [
-        message(tx, topic, one.row.tenant, one.row.id, str(one.row.entity_version + 1))
+        message(tx, topic, one.row.tenant, one.row.id, str(one.entity_version))
         for one in applied
-        for topic in one.topics
+        for topic in one.transition.topics
     ]
-    changed = {(one.row.tenant, one.row.campaign) for one in applied if one.kind != "object"}
+    changed = {(one.row.tenant, one.row.campaign) for one in applied if one.transition.kind != "object"}
     rows += [
         message(tx, Topic.WISH_CHANGED, tenant, campaign, tx.operation_id)
         for tenant, campaign in sorted(changed)
@@ -297,7 +317,7 @@ def post(tx: Transaction, messages: Sequence[Mapping[str, Any]]) -> None:
     tx.connection.execute(insert_for(tx.connection, outbox).on_conflict_do_nothing(), list(messages))
 
 
-def _classify(tx: Transaction, one: Transition, changed: set[tuple[str, str]]) -> Verdict:
+def _classify(tx: Transaction, one: Transition, changed: Mapping[tuple[str, str], int]) -> Verdict:
     if (one.kind, one.row.id) in changed:
         return Verdict.APPLIED
     table = TABLES[one.kind]

@@ -148,3 +148,17 @@ def test_a_missing_row_is_gone(database: Database, queued: str) -> None:
     database.run(delete)
 
     assert database.run(lambda tx: apply(tx, [wanted])) == [Verdict.GONE]
+
+
+def test_a_move_over_newer_facts_still_raises_the_entity_version(database: Database, queued: str) -> None:
+    seen = claim(database, queued, topics=(Topic.OUTPUT_REPORTED,))
+    for reason in ("paused", None):
+        row = read(database, schema.attempts, queued)
+        fact = Transition("attempt", row, None, "ada", "noted", facts={"parked_reason": reason})
+        database.run(lambda tx, fact=fact: apply_one(tx, fact))  # type: ignore[misc]
+
+    database.run(lambda tx: apply_one(tx, seen))
+
+    assert read(database, schema.attempts, queued).entity_version == 3
+    assert [row.entity_version for row in rows(database, schema.audit)] == [1, 2, 3]
+    assert f"output_reported:{queued}:3" in {message.id for message in rows(database, schema.outbox)}
