@@ -77,13 +77,27 @@ def _narrowed(wanted: Wanted) -> list[sa.ColumnElement[bool]]:
 
 
 def _joined() -> sa.Select[Any]:
+    """The newest settings stand in the join: an amendment holds from its commit on."""
     shown = objects.alias("shown")
+    newest = (
+        sa.select(campaign_settings.c.campaign, sa.func.max(campaign_settings.c.number).label("number"))
+        .group_by(campaign_settings.c.campaign)
+        .subquery("newest")
+    )
     return (
         sa.select(*_columns(), shown.c.key.label("shown_key"), shown.c.state.label("shown_state"))
         .select_from(wishes)
         .join(revisions, revisions.c.id == wishes.c.revision)
         .join(campaigns, campaigns.c.id == wishes.c.campaign)
         .join(slots, slots.c.id == wishes.c.slot)
+        .join(newest, newest.c.campaign == wishes.c.campaign)
+        .join(
+            campaign_settings,
+            sa.and_(
+                campaign_settings.c.campaign == newest.c.campaign,
+                campaign_settings.c.number == newest.c.number,
+            ),
+        )
         .outerjoin(renditions, renditions.c.id == wishes.c.rendition)
         .outerjoin(attempts, attempts.c.id == renditions.c.selected_attempt)
         .outerjoin(objects, objects.c.id == attempts.c.object)
@@ -126,8 +140,8 @@ def _columns() -> list[sa.ColumnElement[Any]]:
         "ended_at": attempts.c.ended_at,
         "object_key": objects.c.key,
         "object_state": objects.c.state,
-        "publish": _setting(campaign_settings.c.publish),
-        "completion": _setting(campaign_settings.c.completion),
+        "publish": campaign_settings.c.publish,
+        "completion": campaign_settings.c.completion,
         "another_is_out": _another_is_out(),
         "was_ready": _was_ready(),
         "verdict": _newest_verdict(),
@@ -136,29 +150,20 @@ def _columns() -> list[sa.ColumnElement[Any]]:
     return [column.label(name) for name, column in named.items()]
 
 
-def _setting(column: sa.Column[str]) -> sa.ScalarSelect[Any]:
-    """The newest settings: an amendment holds from its commit on."""
-    return (
-        sa.select(column)
-        .where(campaign_settings.c.campaign == wishes.c.campaign)
-        .order_by(campaign_settings.c.number.desc())
-        .limit(1)
-        .correlate(wishes)
-        .scalar_subquery()
-    )
-
-
 def _another_is_out() -> sa.ColumnElement[Any]:
+    """Counted over the rendition's attempts: as a condition, PostgreSQL would walk all unowned attempts for
+    each wish (1.3 s of 1.7 s at 10,000 wishes, measured)."""
     other = attempts.alias("other")
+    is_out = sa.and_(
+        other.c.id != renditions.c.selected_attempt,
+        other.c.submission.in_(_SENT),
+        other.c.state.in_(_OUT_STATES),
+    )
     return (
-        sa.exists()
-        .where(
-            other.c.rendition == renditions.c.id,
-            other.c.id != renditions.c.selected_attempt,
-            other.c.submission.in_(_SENT),
-            other.c.state.in_(_OUT_STATES),
-        )
+        sa.select(sa.func.coalesce(sa.func.sum(sa.case((is_out, 1), else_=0)), 0))
+        .where(other.c.rendition == renditions.c.id)
         .correlate(renditions)
+        .scalar_subquery()
     )
 
 
@@ -200,21 +205,10 @@ def _entity_version() -> sa.ColumnElement[Any]:
 def _of_rendition() -> sa.ColumnElement[Any]:
     each = attempts.alias("each")
     made = objects.alias("made")
-    said = (
-        sa.select(sa.func.count())
-        .select_from(decisions)
-        .where(
-            decisions.c.kind == "acceptance",
-            decisions.c.subject_kind == "attempt",
-            decisions.c.subject_id == each.c.id,
-        )
-        .correlate(each)
-        .scalar_subquery()
-    )
     of_attempts = (
         sa.select(
             sa.func.coalesce(
-                sa.func.sum(each.c.entity_version + sa.func.coalesce(made.c.entity_version, 0) + said), 0
+                sa.func.sum(each.c.entity_version + sa.func.coalesce(made.c.entity_version, 0)), 0
             )
         )
         .select_from(each.outerjoin(made, made.c.id == each.c.object))

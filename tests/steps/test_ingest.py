@@ -11,6 +11,7 @@ import pytest
 from pipeline.domain.errors import BadDocument, NotAllowed, RevisionConflict, UnknownSubject
 from pipeline.steps.produce.deliver import submit_brief
 from pipeline.steps.produce.ingest import ingest_brief, ingest_lot, look_at_intake
+from pipeline.steps.produce.moderate import moderate_due
 from pipeline.steps.produce.source_set import submit_revision
 from resources.database import schema
 from resources.object_store.protocol import Stored
@@ -547,3 +548,19 @@ def test_a_local_brief_that_conflicts_is_named(author: Author, tmp_path: Path) -
         submit_brief(author.intake, home / "none.yaml")
 
     assert "other creative content" in author.errors("mine", folder=home)
+
+
+def test_a_lot_for_one_campaign_alone_leaves_the_others_due(author: Author) -> None:
+    author.drop_images(author.folder())
+    author.drop()
+    author.drop("other.yaml", campaign="autumn")
+    author.drop("broken.yaml").write_text("tenant: [")
+    look_at_intake(author.database, author.intake.store)
+    author.clock.pass_seconds(5)
+
+    report = ingest_lot(author.intake, campaign=CAMPAIGN)
+
+    assert report.campaigns == (CAMPAIGN,)
+    assert len(look_at_intake(author.database, author.intake.store).briefs) == 2
+    judged = moderate_due(author.database, author.policy, author.rules, campaign="northwind.autumn")
+    assert judged.results == ()

@@ -225,7 +225,7 @@ def _next_steps(revision: sa.Row[Any], sources: Sequence[SourceReceipt]) -> tupl
             _SOURCE_STEPS[one.standing].format(one.name) for one in sources if one.standing in _SOURCE_STEPS
         ]
         if not steps and revision.submit_mode == Submit.MANUAL:
-            steps.append("everything is there: `reelwright submit --now` starts it")
+            steps.append(f"everything is there: `reelwright submit {revision.campaign} --now` starts it")
     if revision.state in _STATE_STEPS:
         steps.append(_STATE_STEPS[revision.state])
     return tuple(steps)
