@@ -74,26 +74,35 @@ def want_candidates(tx: Transaction, wanted: Sequence[Candidate]) -> None:
     )
 
 
-def show_in_index(tx: Transaction, slot: str, entry: str | None, tags_version: int) -> None:
-    """*entry* becomes the current one of *slot* and every other current one is to go; both are due now."""
-    of_slot = index_entries.c.slot == slot
-    gone = sa.update(index_entries).where(of_slot, index_entries.c.standing == CURRENT)
-    if entry is not None:
-        gone = gone.where(index_entries.c.id != entry)
-    tx.connection.execute(gone.values(standing=TOMBSTONE, next_action_at=tx.now, **_RISES))
-    if entry is not None:
+def show_in_index(tx: Transaction, slot_ids: Collection[str], entries: Sequence[tuple[str, int]]) -> None:
+    """*entries* (entry, tags version) become current, every other one of *slot_ids* is to go: due now."""
+    of_slots = index_entries.c.slot.in_(slot_ids)
+    gone = sa.and_(
+        index_entries.c.standing == CURRENT, index_entries.c.id.not_in([name for name, _ in entries])
+    )
+    tx.connection.execute(
+        sa.update(index_entries)
+        .where(of_slots, gone)
+        .values(standing=TOMBSTONE, next_action_at=tx.now, **_RISES)
+    )
+    if entries:
+        tags_version: sa.BindParameter[int] = sa.bindparam("tags")
         tx.connection.execute(
             sa.update(index_entries)
-            .where(index_entries.c.id == entry)
-            .values(standing=CURRENT, tags_version=tags_version, next_action_at=tx.now, **_RISES)
+            .where(index_entries.c.id == sa.bindparam("entry"))
+            .values(standing=CURRENT, tags_version=tags_version, next_action_at=tx.now, **_RISES),
+            [{"entry": name, "tags": version} for name, version in entries],
         )
 
 
-def take_from_index(tx: Transaction, attempt_ids: Collection[str]) -> None:
-    """Candidates of these attempts are to go; what a slot shows stays until the pointer moves."""
+def take_from_index(tx: Transaction, attempt: sa.Row[Any]) -> None:
+    """The candidate of *attempt* is to go; what a slot shows stays until the pointer moves."""
+    of_attempt = sa.and_(
+        index_entries.c.rendition == attempt.rendition, index_entries.c.attempt == attempt.id
+    )
     tx.connection.execute(
         sa.update(index_entries)
-        .where(index_entries.c.attempt.in_(attempt_ids), index_entries.c.standing == CANDIDATE)
+        .where(of_attempt, index_entries.c.standing == CANDIDATE)
         .values(standing=TOMBSTONE, next_action_at=tx.now, **_RISES)
     )
 
@@ -194,6 +203,7 @@ def slots_in_hand_over(connection: sa.Connection, tenant: str) -> int:
     lagging = sa.select(sa.func.count(sa.distinct(index_entries.c.slot))).where(
         index_entries.c.tenant == tenant,
         index_entries.c.standing.in_([CURRENT, TOMBSTONE]),
+        index_entries.c.next_action_at.is_not(None),  # indexed: a search must not read every entry
         index_entries.c.synced_version < index_entries.c.version,
     )
     return int(connection.scalar(lagging) or 0)

@@ -54,6 +54,15 @@ class PointerMove:
     actor: str
     reason: str
 
+    @property
+    def number(self) -> int:
+        """Of the publication that it makes: moves of a slot are counted."""
+        return int(self.slot.version) + 1
+
+    @property
+    def publication(self) -> str:
+        return f"{self.slot.id}@{self.number}"
+
 
 def lock_slot(tx: Transaction, slot: str) -> sa.Row[Any] | None:
     """The slot's row, locked for this transaction. Slots are locked before attempts, everywhere."""
@@ -61,31 +70,43 @@ def lock_slot(tx: Transaction, slot: str) -> sa.Row[Any] | None:
 
 
 def move_pointer(tx: Transaction, move: PointerMove) -> bool:
-    """Move what a slot shows; False, and a count, when somebody else was first. Nothing else is written then.
+    """As `move_pointers`, for one."""
+    [moved] = move_pointers(tx, [move])
+    return moved
 
-    Holds only while the slot's version is the one that was read and the object serves undeclined; a
+
+def move_pointers(tx: Transaction, wanted: Sequence[PointerMove]) -> list[bool]:
+    """Move what slots show, each once; False, and a count, where somebody else was first.
+
+    A move holds only while the slot's version is the one that was read and the object serves undeclined; a
     `publish` also only while the slot wants this rendition and this attempt is the selected one (L4).
+    Whatever must be in the same transaction is written for those that moved, and nothing for the others.
     """
-    number = move.slot.version + 1
+    moved = [_move(tx, one) for one in wanted]
+    done = [one for one, holds in zip(wanted, moved, strict=True) if holds]
+    if done:
+        _keep(tx, done)
+        entries = [(one.to.entry, one.to.tags_version) for one in done if one.to]
+        show_in_index(tx, [one.slot.id for one in done], entries)
+        _tell(tx, done)
+    return moved
+
+
+def _move(tx: Transaction, one: PointerMove) -> bool:
     changed = tx.connection.execute(
         sa.update(slots)
-        .where(*_guards(move))
+        .where(*_guards(one))
         .values(
-            publication=_id(move, number) if move.to else None,
-            published_rendition=move.to.rendition if move.to else None,
-            published_object=move.to.object if move.to else None,
-            version=number,
+            publication=one.publication if one.to else None,
+            published_rendition=one.to.rendition if one.to else None,
+            published_object=one.to.object if one.to else None,
+            version=one.number,
             entity_version=slots.c.entity_version + 1,
         )
     ).rowcount
     if changed != 1:
-        count_up(tx, "slot_stale", move.slot.tenant)
-        return False
-    _keep(tx, move, number)
-    entry, tags_version = (move.to.entry, move.to.tags_version) if move.to else (None, 0)
-    show_in_index(tx, move.slot.id, entry, tags_version)
-    _tell(tx, move, number)
-    return True
+        count_up(tx, "slot_stale", one.slot.tenant)
+    return changed == 1
 
 
 def _guards(move: PointerMove) -> list[sa.ColumnElement[bool]]:
@@ -106,89 +127,90 @@ def _guards(move: PointerMove) -> list[sa.ColumnElement[bool]]:
     return guards
 
 
-def _id(move: PointerMove, number: int) -> str:
-    return f"{move.slot.id}@{number}"
-
-
-def _keep(tx: Transaction, move: PointerMove, number: int) -> None:
-    """The publication that ends, the one that begins, and the link in the slot's audit chain."""
-    shown = publications.c.slot == move.slot.id
+def _keep(tx: Transaction, moves: Sequence[PointerMove]) -> None:
+    """The publications that end, those that begin, and a link in each slot's audit chain."""
+    ended = publications.c.slot.in_([one.slot.id for one in moves])
     tx.connection.execute(
-        sa.update(publications).where(shown, publications.c.until_at.is_(None)).values(until_at=tx.now)
+        sa.update(publications).where(ended, publications.c.until_at.is_(None)).values(until_at=tx.now)
     )
-    to = move.to
-    tx.connection.execute(
-        sa.insert(publications).values(
-            id=_id(move, number),
-            tenant=move.slot.tenant,
-            slot=move.slot.id,
-            number=number,
-            move=str(move.move),
-            rendition=to and to.rendition,
-            attempt=to and to.attempt,
-            object=to and to.object,
-            tags_version=to.tags_version if to else 0,
-            tags=dict(to.tags) if to else {},
-            from_at=tx.now,
-            until_at=None,
-            actor=move.actor,
-            reason=move.reason,
-            operation_id=tx.operation_id,
-        )
-    )
-    tx.connection.execute(sa.insert(audit).values(_audit_row(tx, move, number)))
+    tx.connection.execute(sa.insert(publications), [_publication_row(tx, one) for one in moves])
+    tx.connection.execute(sa.insert(audit), [_audit_row(tx, one) for one in moves])
 
 
-def _audit_row(tx: Transaction, move: PointerMove, number: int) -> dict[str, Any]:
+def _publication_row(tx: Transaction, one: PointerMove) -> dict[str, Any]:
+    to = one.to
     return {
-        "tenant": move.slot.tenant,
-        "subject_kind": "slot",
-        "subject_id": move.slot.id,
-        "from_state": move.slot.publication,
-        "to_state": _id(move, number) if move.to else None,
-        "version": number,
-        "entity_version": move.slot.entity_version + 1,
+        "id": one.publication,
+        "tenant": one.slot.tenant,
+        "slot": one.slot.id,
+        "number": one.number,
+        "move": str(one.move),
+        "rendition": to and to.rendition,
+        "attempt": to and to.attempt,
+        "object": to and to.object,
+        "tags_version": to.tags_version if to else 0,
+        "tags": dict(to.tags) if to else {},
+        "from_at": tx.now,
+        "until_at": None,
+        "actor": one.actor,
+        "reason": one.reason,
         "operation_id": tx.operation_id,
-        "actor": move.actor,
-        "reason": move.reason,
-        "detail": {"move": str(move.move), "object": move.to and move.to.object},
+    }
+
+
+def _audit_row(tx: Transaction, one: PointerMove) -> dict[str, Any]:
+    return {
+        "tenant": one.slot.tenant,
+        "subject_kind": "slot",
+        "subject_id": one.slot.id,
+        "from_state": one.slot.publication,
+        "to_state": one.publication if one.to else None,
+        "version": one.number,
+        "entity_version": one.slot.entity_version + 1,
+        "operation_id": tx.operation_id,
+        "actor": one.actor,
+        "reason": one.reason,
+        "detail": {"move": str(one.move), "object": one.to and one.to.object},
         "at": tx.now,
     }
 
 
-def _tell(tx: Transaction, move: PointerMove, number: int) -> None:
-    """Batch items that became usable, the campaign's partition, and its receipt once every wish is ready."""
-    tenant, campaign = move.slot.tenant, move.slot.campaign
-    messages = [message(tx, Topic.WISH_CHANGED, tenant, campaign, tx.operation_id)]
-    if move.to is not None:
-        reached(tx, "usable_at", [move.to.rendition])
-        revisions = _all_ready(tx, move.slot.id)
-        messages += [
-            message(tx, Topic.CAMPAIGN_COMPLETE, tenant, revision, f"{move.slot.id}@{number}")
-            for revision in revisions
-        ]
+def _tell(tx: Transaction, moves: Sequence[PointerMove]) -> None:
+    """Batch items that became usable, the campaigns' partitions, and receipts once every wish is ready."""
+    shows = [one for one in moves if one.to]
+    reached(tx, "usable_at", {one.to.rendition for one in shows if one.to})
+    campaigns = {(one.slot.tenant, one.slot.campaign) for one in moves}
+    messages = [
+        message(tx, Topic.WISH_CHANGED, tenant, campaign, tx.operation_id) for tenant, campaign in campaigns
+    ]
+    messages += [
+        message(tx, Topic.CAMPAIGN_COMPLETE, ready.tenant, ready.revision, tx.operation_id)
+        for ready in _all_ready(tx, [one.slot.id for one in shows])
+    ]
     post(tx, messages)
 
 
-def _all_ready(tx: Transaction, slot: str) -> Sequence[str]:
-    """Revisions with a wish in *slot* of which every wish is shown in its slot now."""
-    other = wishes.alias("other")
-    where = slots.alias("place")
-    waiting = (
-        sa.exists()
-        .where(
-            other.c.revision == wishes.c.revision,
-            where.c.id == other.c.slot,
-            sa.or_(
-                other.c.rendition.is_(None), where.c.published_rendition.is_distinct_from(other.c.rendition)
-            ),
-        )
-        .correlate(wishes)
+def _all_ready(tx: Transaction, slot_ids: Sequence[str]) -> Sequence[sa.Row[Any]]:
+    """Revisions (`revision`, `tenant`) with a wish in these slots of which every wish is shown now."""
+    touched = (
+        sa.select(wishes.c.revision, wishes.c.tenant)
+        .where(wishes.c.slot.in_(slot_ids), wishes.c.rendition.is_not(None))
+        .distinct()
+        .subquery()
     )
-    named = wishes.c.rendition.is_not(None)
-    return tx.connection.scalars(
-        sa.select(wishes.c.revision).where(wishes.c.slot == slot, named, ~waiting)
-    ).all()
+    ready: sa.Select[Any] = sa.select(touched).where(~_waits(touched.c.revision))
+    return tx.connection.execute(ready).all()
+
+
+def _waits(revision: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+    """Whether a wish of *revision* is not shown in its slot."""
+    place = slots.alias("place")
+    is_elsewhere = place.c.published_rendition.is_distinct_from(wishes.c.rendition)
+    return sa.exists().where(
+        wishes.c.revision == revision,
+        place.c.id == wishes.c.slot,
+        sa.or_(wishes.c.rendition.is_(None), is_elsewhere),
+    )
 
 
 def publication_of(

@@ -62,7 +62,7 @@ def decline(
         _say(tx, row, DECLINE, actor, reason, ())
         if is_shown(output):
             withdraw_shown(tx, output, actor=actor, reason=f"declined: {reason}")
-        take_from_index(tx, [row.id])
+        take_from_index(tx, row)
         slots[:] = [output.id]
         return Said.RECORDED
 

@@ -33,7 +33,7 @@ from resources.database.outputs import (
     serves,
     settings_of,
 )
-from resources.database.publications import PointerMove, PublicationMove, move_pointer
+from resources.database.publications import PointerMove, PublicationMove, move_pointers
 from resources.database.transitions import Transition, Verdict, apply, message, post
 from resources.tag_index.protocol import TagIndex
 
@@ -132,15 +132,18 @@ class _Publishing:
             for row in rows
         ]
         verdicts = apply(tx, [one.transition for one in settled])
-        results, touched = [], []
-        for one, verdict in zip(settled, verdicts, strict=True):
-            word = one.word if verdict is Verdict.APPLIED else "lost"
-            if word == "published":
-                output, terms = fresh[one.row.id], settings[one.row.campaign]
-                word = self._show(tx, output, terms)
-                touched += [entry for entry in _entries(output) if word == "published"]
-            results.append(ItemResult(one.row.id, one.row.campaign, word, one.transition.reason))
+        words = {
+            one.row.id: one.word if verdict is Verdict.APPLIED else "lost"
+            for one, verdict in zip(settled, verdicts, strict=True)
+        }
+        to_show = [fresh[attempt] for attempt, word in words.items() if word == "published"]
+        words |= self._show(tx, to_show, settings)
         _say_amended_again(tx, fresh.values(), settings)
+        results = [
+            ItemResult(one.row.id, one.row.campaign, words[one.row.id], one.transition.reason)
+            for one in settled
+        ]
+        touched = [entry for output in to_show for entry in _entries(output)]
         return results, touched
 
     def _settled(self, tx: Transaction, row: sa.Row[Any], what: Next, told: Told | None) -> _Settled:
@@ -180,15 +183,24 @@ class _Publishing:
         )
         return _Settled(row, what, transition, "parked")
 
-    def _show(self, tx: Transaction, output: sa.Row[Any], settings: sa.Row[Any]) -> str:
-        """Move the pointer; an attempt that lost comes again."""
-        move = PointerMove(
-            output, PublicationMove.PUBLISH, shown(output, settings), self.actor, "newest_wanted_output"
-        )
-        if move_pointer(tx, move):
-            return "published"
-        post(tx, [message(tx, Topic.INDEXED, output.tenant, output.attempt, tx.operation_id)])
-        return "postponed"
+    def _show(
+        self, tx: Transaction, found: Sequence[sa.Row[Any]], settings: Mapping[str, sa.Row[Any]]
+    ) -> dict[str, str]:
+        """Move pointers; words by attempt. One that lost comes again."""
+        moves = [
+            PointerMove(
+                output,
+                PublicationMove.PUBLISH,
+                shown(output, settings[output.campaign]),
+                self.actor,
+                "newest_wanted_output",
+            )
+            for output in found
+        ]
+        moved = dict(zip([output.attempt for output in found], move_pointers(tx, moves), strict=True))
+        lost = [output for output in found if not moved[output.attempt]]
+        post(tx, [message(tx, Topic.INDEXED, one.tenant, one.attempt, tx.operation_id) for one in lost])
+        return {attempt: "published" if holds else "postponed" for attempt, holds in moved.items()}
 
 
 _WORDS: Mapping[Next, str] = {
