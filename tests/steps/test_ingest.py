@@ -550,17 +550,22 @@ def test_a_local_brief_that_conflicts_is_named(author: Author, tmp_path: Path) -
     assert "other creative content" in author.errors("mine", folder=home)
 
 
-def test_a_lot_for_one_campaign_alone_leaves_the_others_due(author: Author) -> None:
-    author.drop_images(author.folder())
+def test_a_lot_for_one_campaign_takes_up_its_sources_and_leaves_all_else_due(author: Author) -> None:
     author.drop()
     author.drop("other.yaml", campaign="autumn")
-    author.drop("broken.yaml").write_text("tenant: [")
+    author.ingest()
+    author.drop_images(author.folder())
+    author.drop("third.yaml", campaign="winter")
     look_at_intake(author.database, author.intake.store)
     author.clock.pass_seconds(5)
 
     report = ingest_lot(author.intake, campaign=CAMPAIGN)
-
-    assert report.campaigns == (CAMPAIGN,)
-    assert len(look_at_intake(author.database, author.intake.store).briefs) == 2
+    author.relay()
     judged = moderate_due(author.database, author.policy, author.rules, campaign="northwind.autumn")
-    assert judged.results == ()
+
+    assert (report.campaigns, judged.results) == ((CAMPAIGN,), ())
+    look = look_at_intake(author.database, author.intake.store)
+    assert (look.briefs, look.revisions) == (
+        ("intake/northwind/spring/third.yaml",),
+        ("northwind.autumn/r1",),
+    )

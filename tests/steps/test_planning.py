@@ -11,10 +11,11 @@ import pytest
 from pipeline.domain.errors import NotAllowed, UnknownSubject
 from pipeline.domain.moderation import Decision
 from pipeline.steps.produce.deliver import receipt_for, submit_brief, take
-from pipeline.steps.produce.ingest import ingest_lot
+from pipeline.steps.produce.ingest import ingest_lot, micros
 from pipeline.steps.produce.moderate import decide, moderate_due
 from resources.database import schema
 from resources.database.campaigns import lock_campaign
+from resources.database.invariants import SeenObject, Snapshot, broken
 from resources.database.planning import wishes_of
 from resources.database.revisions import revision_by_id
 from tests.steps.author import CAMPAIGN, Author, brief
@@ -365,3 +366,22 @@ def test_locks_and_readings_of_what_is_not_there_say_so(author: Author) -> None:
     )
 
     assert found == (None, None, [])
+
+
+def test_the_invariants_hold_after_revisions_takes_and_drops(author: Author) -> None:
+    author.deliver()
+    next_revision(author, 2, copy=ONE_COPY_CHANGED)
+    take(author.database, author.rules, R2, [WIDE], actor="ada")
+    next_revision(author, 3, variants=brief()["variants"] | {"aspect_ratios": ["16:9"]})
+    author.relay()
+    now = author.clock.at
+    stored = [
+        SeenObject(one.key, one.size, micros(one.modified_at), sha256=author.intake.store.sha256(one.key))
+        for one in author.intake.store.list("northwind/")
+    ]
+
+    with author.database.engine.begin() as connection:
+        found = list(broken(connection, Snapshot(now, objects=stored), now=now, overdue=now - 600_000_000))
+
+    assert found == []
+    assert len(stored) == 4
