@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from pipeline.domain.errors import BadDocument, NotAllowed, RevisionConflict, Un
 from pipeline.steps.produce.deliver import submit_brief
 from pipeline.steps.produce.ingest import ingest_brief, ingest_lot, look_at_intake
 from pipeline.steps.produce.moderate import moderate_due
+from pipeline.steps.produce.private_folder import private_folder
 from pipeline.steps.produce.source_set import submit_revision
 from resources.database import schema
 from resources.object_store.protocol import Stored
@@ -569,3 +572,29 @@ def test_a_lot_for_one_campaign_takes_up_its_sources_and_leaves_all_else_due(aut
         ("intake/northwind/spring/third.yaml",),
         ("northwind.autumn/r1",),
     )
+
+
+def test_what_a_killed_worker_left_in_the_spool_is_swept_and_a_living_ones_is_not(author: Author) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    left = author.intake.spool / f"intake-{ended.pid}-abc"
+    (left / "original").mkdir(parents=True)
+
+    with private_folder(author.intake.spool) as ours:
+        ingest_lot(author.intake)
+
+        assert ours.is_dir()
+    assert list(author.intake.spool.iterdir()) == []
+
+
+def test_a_spool_that_cannot_be_used_postpones_and_loses_nothing(author: Author) -> None:
+    author.drop_images(author.folder())
+    author.drop()
+    author.intake.spool.write_text("in the way")
+
+    report = author.ingest()
+
+    assert report.counts == {"postponed": 1}
+    author.intake.spool.unlink()
+    ingest_lot(author.intake)
+    assert author.revision().state == "moderating"

@@ -10,7 +10,6 @@ that lies in the intake is overwritten.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from pipeline.domain.lifecycle import SourceSetState
 from pipeline.domain.renditions import INTAKE, RECEIPT_ENDINGS
 from pipeline.steps.produce.ingest import ingest_brief, stable_now
 from pipeline.steps.produce.planning import Plan, PlanningRules, plan_takes
+from pipeline.steps.produce.private_folder import private_folder
 from pipeline.steps.produce.receipts import Receipt, receipt_of, words_of
 from pipeline.steps.produce.sources import Intake
 from resources.database.campaigns import lock_campaign
@@ -108,9 +108,8 @@ def _copy(intake: Intake, brief: Brief, text: bytes, folder: Path) -> str:
     place = f"{INTAKE}/{brief.tenant}/{brief.campaign}-r{brief.revision}-{_place_of(sha256s)}"
     keys = [_put(intake, f"{place}/{name}", path, sha256s[name], ANY_TYPE) for name, path in images.items()]
     digest = hashlib.sha256(text).hexdigest()
-    intake.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with tempfile.TemporaryDirectory(dir=intake.spool, prefix="brief-") as private:
-        spooled = Path(private) / "brief.yaml"
+    with private_folder(intake.spool) as private:
+        spooled = private / "brief.yaml"
         spooled.write_bytes(text)  # the bytes that were read and checked, whatever the file holds by now
         key = _put(intake, f"{place}/brief-{digest[:12]}.yaml", spooled, digest, YAML_TYPE)
     _remember(intake, [*keys, key])

@@ -31,6 +31,7 @@ from pipeline.domain.errors import (
 )
 from pipeline.domain.follow_ons import Stage
 from pipeline.steps.produce.lot import ItemResult, LotReport
+from pipeline.steps.produce.private_folder import sweep_private_folders
 from pipeline.steps.produce.receipts import (
     Receipt,
     remove_refusal,
@@ -105,6 +106,7 @@ def ingest_lot(intake: Intake, *, limit: int = LOT_BRIEFS, campaign: str | None 
     One that cannot be done now stays due.
     """
     began = time.monotonic()
+    sweep_private_folders(intake.spool)
     look = look_at_intake(intake.database, intake.store)
     briefs = look.briefs if campaign is None else ()
     results = [_guarded(ingest_brief, intake, path) for path in briefs[:limit]]

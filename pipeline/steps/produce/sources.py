@@ -9,7 +9,6 @@ until the file is replaced, and is not looked at again before.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from pipeline.domain.lifecycle import SourceSetState
 from pipeline.domain.media import ImageFacts
 from pipeline.domain.provider_terms import ProviderTerms
 from pipeline.domain.renditions import derivative_key, source_key
+from pipeline.steps.produce.private_folder import private_folder
 from pipeline.steps.produce.source_set import CHANGED_AFTER, record_sources
 from resources import media
 from resources.database.database import Database
@@ -74,7 +74,6 @@ def settle_sources(intake: Intake, revision_id: str) -> bool:
         files = files_beside(connection, revision.intake_folder)
         settings = in_force(connection, revision.campaign, intake.database.clock(connection))
     assert settings is not None, "written in the transaction of its revision"  # noqa: S101
-    intake.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
     judge = _Judge(intake, revision, settings.retention_class)
     judged = [one for source in sources if (one := judge.look(source, files.get(source.name))) is not None]
     return intake.database.run(lambda tx: record_sources(tx, revision_id, sources, judged, intake.actor))
@@ -98,10 +97,8 @@ class _Judge:
             )
         if (source.seen_size, source.seen_modified_at) == version_of(file):
             return None
-        with tempfile.TemporaryDirectory(dir=self.intake.spool, prefix="source-") as folder:
-            if not is_open:
-                return self._compare(source, file, Path(folder))
-            return self._take_up(source, file, Path(folder))
+        with private_folder(self.intake.spool) as folder:
+            return (self._take_up if is_open else self._compare)(source, file, folder)
 
     def _take_up(self, source: sa.Row[Any], file: sa.Row[Any], folder: Path) -> Judged:
         path = folder / "original"
