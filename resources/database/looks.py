@@ -40,6 +40,9 @@ _LOOKS = {
     ),
 }
 
+#: SQLite must find the rows by their key, not by the index on `state`, which holds every running job.
+_STATE = {"sqlite": "+attempts.state", "postgresql": "attempts.state"}
+
 
 def record_looks(tx: Transaction, looks: Sequence[Look]) -> int:
     """Write *looks* that are still leased by us and give their leases back; returns how many were."""
@@ -49,12 +52,13 @@ def record_looks(tx: Transaction, looks: Sequence[Look]) -> int:
         (look.attempt, look.lease_token, look.poll_count, look.next_poll_at, look.last_observation)
         for look in looks
     ]
+    dialect = tx.connection.dialect.name
     statement = sa.text(
-        f"WITH looked AS ({_LOOKS[tx.connection.dialect.name]}) "  # noqa: S608 - our own two texts
+        f"WITH looked AS ({_LOOKS[dialect]}) "  # noqa: S608 - our own two texts
         "UPDATE attempts SET poll_count = looked.polls, next_poll_at = looked.next_at, "
         "last_observation = looked.seen, lease_until = 0, lease_owner = NULL FROM looked "
         "WHERE attempts.id = looked.id AND attempts.lease_token = looked.token "
-        "AND attempts.state = 'generating' RETURNING attempts.id"
+        f"AND {_STATE[dialect]} = 'generating' RETURNING attempts.id"
     )
     return len(tx.connection.execute(statement, {"rows": json.dumps(rows)}).all())
 

@@ -1,0 +1,51 @@
+"""`python -m benchmarks [NAME...]`: runs the named benchmarks (all without a name) and prints their table.
+
+Exit code 1 when a goal is missed, so that a figure in the README cannot rot unseen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping
+
+import rich
+from rich.table import Table
+
+from benchmarks import claims, transitions
+from benchmarks.figures import Figure
+
+BENCHMARKS: Mapping[str, Callable[[], Iterator[Figure]]] = {
+    "transitions": transitions.benchmark,
+    "claims": claims.benchmark,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}")
+    asked = parser.parse_args()
+    figures = []
+    for name in asked.names or BENCHMARKS:
+        for figure in BENCHMARKS[name]():
+            print(f"{figure.name}: {figure.ratio:.2f} ({figure.verdict})", file=sys.stderr, flush=True)
+            figures.append(figure)
+    rich.print(_table(figures))
+    return int(any(figure.verdict == "MISSED" for figure in figures))
+
+
+def _table(figures: list[Figure]) -> Table:
+    load = os.getloadavg()[0]
+    table = Table(title=f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} at the end")
+    for heading in ("benchmark", "ours", "bare", "ratio", "goal", "verdict"):
+        table.add_column(heading, justify="left" if heading == "benchmark" else "right")
+    for one in figures:
+        goal = "" if one.goal is None else str(one.goal)
+        table.add_row(one.name, one.ours, one.bare, f"{one.ratio:.2f}", goal, one.verdict)
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())
