@@ -88,7 +88,7 @@ class Desk:
             [COMMAND, *map(str, arguments)],
             env={**os.environ, **self.environment, **environment},
             cwd=self.folder,
-            preexec_fn=before,  # noqa: PLW1509  one thread
+            preexec_fn=before,
             capture_output=True,
             text=True,
             timeout=120,
@@ -118,7 +118,7 @@ class Desk:
             relay_outbox(adapters.database)
             run_lot(adapters, Stage.INGEST)
 
-    def work(self, until: str = "ready", **wanted: Any) -> Mapping[str, Any]:
+    def work(self, until: str = "ready") -> Mapping[str, Any]:
         """Run every stage's lot until every wish says *until*; the last status document."""
         end = time.monotonic() + SETTLED_SECONDS
         with connected(self.settings()) as adapters:
