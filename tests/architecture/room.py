@@ -1,7 +1,7 @@
 """A contract for import-linter: a room may import what its line names, and nothing else.
 
 Direct imports alone are looked at: what a room stands on may itself stand on more. The standard library is
-always allowed, and so is the room itself. The table is `[tool.importlinter]` in pyproject.toml.
+always allowed, and so are the room itself and the bare roots, which hold nothing but their name. The table is `[tool.importlinter]` in pyproject.toml.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import sys
 
 from grimp import ImportGraph
 from importlinter import Contract, ContractCheck, fields, output
+
+ROOTS = frozenset({"pipeline", "resources"})
 
 
 class RoomContract(Contract):
@@ -35,7 +37,7 @@ class RoomContract(Contract):
             output.print_error(f"- {line}", bold=False)
 
     def _allows(self, imported: str) -> bool:
-        if imported.partition(".")[0] in sys.stdlib_module_names:
+        if imported.partition(".")[0] in sys.stdlib_module_names or imported in ROOTS:
             return True
         return any(lies_in(imported, room) for room in (str(self.room), *map(str, self.may_import)))
 
