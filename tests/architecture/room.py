@@ -1,7 +1,8 @@
 """A contract for import-linter: a room may import what its line names, and nothing else.
 
 Direct imports alone are looked at: what a room stands on may itself stand on more. The standard library is
-always allowed, and so are the room itself and the bare roots, which hold nothing but their name. The table is `[tool.importlinter]` in pyproject.toml.
+always allowed, and so are the room itself and the bare roots, which hold nothing but their name. The table
+is `[tool.importlinter]` in pyproject.toml.
 """
 
 from __future__ import annotations
