@@ -165,10 +165,15 @@ def _lease_ids(
     free: sa.ColumnElement[bool],
     owner: str,
 ) -> Sequence[sa.Row[Any]]:
-    """Lease the chosen rows that are still *free*: a person may have moved one since it was chosen."""
+    """Lease the chosen rows that are still *free*: a person may have moved one since it was chosen.
+
+    PostgreSQL may run a plain subquery once for each row it looks at, and SKIP LOCKED then chooses anew each
+    time, beyond any limit; a materialized one is run once.
+    """
+    once = chosen.cte("chosen").prefix_with("MATERIALIZED", dialect="postgresql")
     return tx.connection.execute(
         sa.update(table)
-        .where(table.c.id.in_(chosen), free)
+        .where(table.c.id.in_(sa.select(once.c.id)), free)
         .values(
             lease_owner=owner,
             lease_token=table.c.lease_token + 1,
