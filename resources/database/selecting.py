@@ -12,12 +12,17 @@ import sqlalchemy as sa
 
 from pipeline.domain.errors import LostRace
 from pipeline.domain.follow_ons import Topic
-from pipeline.domain.lifecycle import AttemptState, Submission
+from pipeline.domain.lifecycle import AttemptState, Move, Submission
+from pipeline.domain.outcomes import HoldFate
 from pipeline.domain.renditions import attempt_id, idempotency_key
 from resources.database.database import Transaction
+from resources.database.endings import Ending, end
+from resources.database.index_entries import take_from_index
 from resources.database.revisions import write_creation
 from resources.database.schema import attempts, renditions, selections
-from resources.database.transitions import Transition, apply, message, post
+from resources.database.transitions import Transition, apply_one, message, post
+
+_UNSENT_STATES = (AttemptState.QUEUED, AttemptState.SUBMITTING)
 
 
 def lock_rendition(tx: Transaction, rendition: str) -> sa.Row[Any] | None:
@@ -69,7 +74,11 @@ def select_attempt(
     reason: str,
     attempts_made: int | None = None,
 ) -> None:
-    """Select *attempt* instead of the selected one, which rests deselected (L4)."""
+    """Select *attempt* instead of the selected one, which rests deselected (L4).
+
+    One that was made before (*attempts_made* is None) goes on from where it rests. Raises `LostRace` when
+    another selection was made meanwhile.
+    """
     changed = tx.connection.execute(
         sa.update(renditions)
         .where(
@@ -99,6 +108,8 @@ def select_attempt(
         )
     )
     _deselect(tx, rendition.selected_attempt, actor, reason)
+    if attempts_made is None:
+        _wake(tx, attempt, actor, reason)
     post(
         tx,
         [
@@ -116,6 +127,34 @@ def _next_selection(tx: Transaction, rendition: str) -> int:
 
 
 def _deselect(tx: Transaction, attempt: str, actor: str, reason: str) -> None:
-    row = tx.connection.execute(sa.select(attempts).where(attempts.c.id == attempt).with_for_update()).one()
-    facts = {"deselected_at": tx.now}
-    apply(tx, [Transition("attempt", row, None, actor, reason, facts=facts)])
+    """What was not sent ends here; what was sent runs on, and nobody finds it as a candidate."""
+    row, facts = _locked(tx, attempt), {"deselected_at": tx.now}
+    if row.submission == Submission.NOT_SENT and row.state in _UNSENT_STATES:
+        end(tx, [Ending(_cancelled(tx, row, actor, reason), HoldFate.RELEASE)])
+        return
+    apply_one(tx, Transition("attempt", row, None, actor, reason, facts=facts))
+    take_from_index(tx, row)
+
+
+def _cancelled(tx: Transaction, row: sa.Row[Any], actor: str, reason: str) -> Transition:
+    facts = {
+        "deselected_at": tx.now,
+        "ended_at": tx.now,
+        "outcome_reason": "deselected",
+        "next_action_at": None,
+        "parked_reason": None,
+    }
+    move = Move(AttemptState(row.state), AttemptState.CANCELLED)
+    return Transition("attempt", row, move, actor, reason, facts=facts, take_over=True)
+
+
+def _wake(tx: Transaction, attempt: str, actor: str, reason: str) -> None:
+    facts = {"deselected_at": None}
+    topics = (Topic.SELECTED,)
+    apply_one(
+        tx, Transition("attempt", _locked(tx, attempt), None, actor, reason, facts=facts, topics=topics)
+    )
+
+
+def _locked(tx: Transaction, attempt: str) -> sa.Row[Any]:
+    return tx.connection.execute(sa.select(attempts).where(attempts.c.id == attempt).with_for_update()).one()
