@@ -51,8 +51,8 @@ def outputs(
     connection: sa.Connection, attempt_ids: Collection[str], *, lock_slots: bool = False
 ) -> dict[str, sa.Row[Any]]:
     """By attempt id: its slot's columns, and `attempt`, `attempt_state`, `rendition`, `locale`,
-    `selected_attempt`, `object`, `object_state`, `verdict`, `tags_version` of the slot's newest publication,
-    and the times that `is_held` compares.
+    `selected_attempt`, `object`, `object_state`, `cancel_wanted_at`, `verdict`, `tags_version` of the slot's
+    newest publication, and the times that `is_held` compares.
 
     With *lock_slots* the slots stay as they are until the transaction ends.
     """
@@ -66,6 +66,7 @@ def outputs(
             renditions.c.locale,
             renditions.c.selected_attempt,
             attempts.c.object.label("object"),
+            attempts.c.cancel_wanted_at,
             objects.c.state.label("object_state"),
             newest_verdict(attempts.c.id).label("verdict"),
             newest_verdict(attempts.c.id, decisions.c.at).label("verdict_at"),
@@ -120,6 +121,13 @@ def is_shown(output: sa.Row[Any]) -> bool:
 
 def serves(output: sa.Row[Any]) -> bool:
     return output.object_state in SERVING_STATES
+
+
+def is_unwanted(output: sa.Row[Any]) -> bool:
+    """A person asked to cancel it and its output came all the same: it is shown only when accepted (L1)."""
+    if output.cancel_wanted_at is None:
+        return False
+    return output.verdict != ACCEPT or bool(output.verdict_at < output.cancel_wanted_at)
 
 
 def is_held(output: sa.Row[Any]) -> bool:

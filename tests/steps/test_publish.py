@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.domain.errors import IndexUnavailable
 from pipeline.domain.follow_ons import Stage
+from pipeline.steps.operate.accept import accept
 from pipeline.steps.produce import publish as publishing
 from pipeline.steps.produce.index import sync_index
 from pipeline.steps.produce.withdraw import withdraw
@@ -76,6 +77,18 @@ def test_an_output_that_waits_for_approval_is_a_candidate(viewer: Viewer) -> Non
     assert viewer.attempt(attempt).state == "indexed"
     assert viewer.slot().publication is None
     assert viewer.standings() == {"o-r-1-a1": "candidate"}
+
+
+def test_an_output_that_came_in_spite_of_a_cancellation_is_not_shown(viewer: Viewer) -> None:
+    attempt = viewer.derived(cancel_wanted_at=NOON)
+
+    results = viewer.publish()
+
+    assert [(result.word, result.reason) for result in results] == [("indexed", "cancel_wanted")]
+    assert viewer.slot().publication is None
+    accept(viewer.database, "r-1", "northwind", actor="ann", reason="good after all")
+    assert viewer.words(viewer.publish()) == ["published"]
+    assert viewer.slot().published_object == viewer.attempt(attempt).object
 
 
 def test_a_newer_output_replaces_the_old_one_and_its_entry(viewer: Viewer) -> None:

@@ -60,8 +60,8 @@ def test_a_group_is_retrieved_side_by_side(viewer: Viewer) -> None:
     assert viewer.site.looks == 3
 
 
-class DiesBeforeItsCommit(Exception):
-    pass
+class DiesBeforeItsCommit(BaseException):
+    """As a killed process: nothing catches it."""
 
 
 def test_a_crash_between_put_and_commit_fetches_nothing_again(
@@ -298,6 +298,56 @@ def test_a_body_that_breaks_its_sandbox_twice_ends(viewer: Viewer, monkeypatch: 
 
 def _crashes(*_: Any, **__: Any) -> None:
     raise SandboxFailed("crashed", "the child was ended by SIGSEGV")
+
+
+def test_a_store_that_does_not_answer_lets_nothing_be_fetched(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = viewer.arrives()
+    monkeypatch.setattr(LocalStore, "exists", _unreachable_store)
+
+    results = viewer.retrieve()
+
+    assert [(result.word, result.reason) for result in results] == [("postponed", "unreachable")]
+    assert (viewer.site.looks, viewer.attempt(attempt).fetch_tries) == (0, 0)
+
+
+def _unreachable_store(*_: Any) -> bool:
+    raise StoreUnavailable("unreachable", "no answer")
+
+
+def test_owned_bytes_that_break_the_sandbox_are_tried_a_bounded_number_of_times(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    viewer.arrives()
+    _put(viewer, video(viewer.folder, mark=99))
+    monkeypatch.setattr("pipeline.steps.produce.verify.examine_video", _crashes)
+
+    words = []
+    for _ in range(3):
+        words += viewer.words(viewer.retrieve())
+        viewer.clock.pass_seconds(1_000)
+
+    assert words == ["postponed", "postponed", "failed"]
+
+
+def test_a_fault_of_ours_in_one_item_holds_up_no_other(
+    viewer: Viewer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    viewer.arrives("r-1")
+    viewer.arrives("r-2")
+    put = LocalStore.put_if_absent
+
+    def faulty(store: LocalStore, key: str, *args: Any, **words: Any) -> Put:
+        if "r-1" in key:
+            raise KeyError("a bug")
+        return put(store, key, *args, **words)
+
+    monkeypatch.setattr(LocalStore, "put_if_absent", faulty)
+    results = {result.subject: (result.word, result.reason) for result in viewer.retrieve()}
+
+    assert results == {"r-1-a1": ("postponed", "unexpected_KeyError"), "r-2-a1": ("stored", "verified")}
+    assert "r-1-a1" in caplog.text
 
 
 def test_of_two_workers_on_one_attempt_one_wins(viewer: Viewer) -> None:

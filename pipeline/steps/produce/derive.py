@@ -9,6 +9,7 @@ makes the same bytes and finds them there; a manifest of equal bytes of the same
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from pipeline.domain.errors import (
+    DatabaseUnavailable,
     LostRace,
     MediaRefused,
     MediaUnproven,
@@ -43,6 +45,8 @@ from resources.database.outputs import is_to_be_shown, outputs
 from resources.database.transitions import Transition, apply_one
 from resources.media import Sandbox, derive, examine_image
 from resources.object_store.protocol import ObjectStore
+
+logger = logging.getLogger(__name__)
 
 SECOND = 1_000_000
 #: Crashes of the media child that are believed to be chance.
@@ -115,11 +119,20 @@ class _Deriving:
         except Underivable as refusal:
             return self._park(row, refusal.reason, str(refusal))
         except SandboxFailed as failure:
-            if row.work_tries + 1 >= WORK_TRIES:
-                return self._park(row, failure.reason, str(failure))
-            return self._postpone(row, failure.reason, {"work_tries": row.work_tries + 1})
+            return self._try_again(row, failure.reason, str(failure))
         except StoreUnavailable as error:
             return self._postpone(row, error.reason, {})
+        except DatabaseUnavailable:
+            raise
+        except Exception as error:
+            logger.error("derivation of %s failed", row.id, exc_info=error)
+            return self._try_again(row, f"unexpected_{type(error).__name__}", str(error))
+
+    def _try_again(self, row: sa.Row[Any], reason: str, problem: str) -> ItemResult:
+        """What one item brings out must not hold up the others; bounded, then a person looks."""
+        if row.work_tries + 1 >= WORK_TRIES:
+            return self._park(row, reason, problem)
+        return self._postpone(row, reason, {"work_tries": row.work_tries + 1})
 
     def rest(self, row: sa.Row[Any]) -> ItemResult:
         """Not selected, or its rendition is not wanted: it is kept for audit and shown to nobody (L4)."""

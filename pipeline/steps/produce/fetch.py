@@ -66,6 +66,8 @@ class Fetching:
             seen = list(await adapter.look_up(self.client, handles))
         except Exception as error:
             seen = [_unreachable(handle, f"adapter_{type(error).__name__}") for handle in handles]
+        if len(seen) != len(rows):
+            seen = [_unreachable(handle, "adapter_miscounted") for handle in handles]
         return {row.id: one for row, one in zip(rows, seen, strict=True)}
 
     async def fetch(self, row: sa.Row[Any], seen: Observation, into: Path) -> Fetched:

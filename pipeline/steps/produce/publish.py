@@ -29,6 +29,7 @@ from resources.database.outputs import (
     is_held,
     is_shown,
     is_to_be_shown,
+    is_unwanted,
     outputs,
     serves,
     settings_of,
@@ -48,6 +49,7 @@ class Next(enum.StrEnum):
     RESTS = "rests"  #: not selected, or not wanted: kept for audit
     AWAITS = "awaits_acceptance"  #: the campaign publishes on approval
     DECLINED = "declined"  #: a reviewer said no
+    CANCELLED = "cancel_wanted"  #: it came although a person asked to cancel it
     HELD = "held"  #: a person moved the slot away from it
     GONE = "gone"  #: its bytes do not serve any more
 
@@ -61,6 +63,7 @@ def what_next(output: sa.Row[Any], settings: sa.Row[Any]) -> Next:
         (not is_to_be_shown(output), Next.RESTS),
         (output.verdict == DECLINE, Next.DECLINED),
         (by_approval and output.verdict != ACCEPT, Next.AWAITS),
+        (is_unwanted(output), Next.CANCELLED),
         (is_held(output), Next.HELD),
     )
     return next((what for holds, what in rules if holds), Next.SHOW)
@@ -209,6 +212,7 @@ _WORDS: Mapping[Next, str] = {
     Next.RESTS: "rests",
     Next.AWAITS: "unchanged",
     Next.DECLINED: "unchanged",
+    Next.CANCELLED: "unchanged",
     Next.HELD: "unchanged",
     Next.GONE: "rests",
 }

@@ -11,6 +11,7 @@ so the next try finds them there, verifies them and fetches nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,9 @@ from pipeline.domain.renditions import rendition_key
 from pipeline.steps.produce.fetch import Fetched, Fetching, soonest
 from pipeline.steps.produce.looked import begin
 from pipeline.steps.produce.lot import ItemResult
-from pipeline.steps.produce.retrieved import Again, End, Owned, Refused, Retrieved, Waits, record
+from pipeline.steps.produce.retrieved import record
 from pipeline.steps.produce.spool import spooled
+from pipeline.steps.produce.try_ends import Again, End, Owned, Refused, Retrieved, Waits
 from pipeline.steps.produce.verify import Verification, wanted_of
 from resources.database.attempts import renditions_of
 from resources.database.database import Database
@@ -43,6 +45,8 @@ from resources.http.client import HttpClient
 from resources.media import Sandbox
 from resources.object_store.protocol import ObjectStore
 from resources.providers.protocol import Provider
+
+logger = logging.getLogger(__name__)
 
 #: Bodies on the wire at a time, each bounded in bytes and time by the profile and `FetchLimits`.
 DOWNLOADS_AT_ONCE = 8
@@ -105,26 +109,34 @@ class _Retrieving:
     actor: str
 
     async def bring_home(self, items: Sequence[Item]) -> list[ItemResult]:
-        owned, missing = await self._split(items)
+        owned, missing, unknown = await self._split(items)
         async with HttpClient() as client:
             fetching = Fetching(client, self.providers, self.terms, self.keeping.profile.max_bytes)
             due, results = await self._begin(fetching, missing)
             gate = asyncio.Semaphore(DOWNLOADS_AT_ONCE)
-            works = [self._adopt(item) for item in owned]
+            works = [_ready(one) for one in unknown]
+            works += [self._adopt(item) for item in owned]
             works += [self._fetch(fetching, gate, item, seen) for item, seen in due]
             return results + await self._finish(works)
 
-    async def _split(self, items: Sequence[Item]) -> tuple[list[Item], list[Item]]:
-        """Those whose key holds bytes already, and the others (R6). Trouble with the store shows later."""
-        there = await asyncio.gather(*(asyncio.to_thread(self._is_there, item) for item in items))
-        owned = [item for item, found in zip(items, there, strict=True) if found]
-        return owned, [item for item, found in zip(items, there, strict=True) if not found]
+    async def _split(self, items: Sequence[Item]) -> tuple[list[Item], list[Item], list[Retrieved]]:
+        """Those whose key holds bytes already (R6), those to fetch, and those that cannot be known now."""
+        found = await asyncio.gather(*(asyncio.to_thread(self._is_there, item) for item in items))
+        pairs = list(zip(items, found, strict=True))
+        unknown = [
+            Retrieved(item.row, item.key, one, is_counted=False)
+            for item, one in pairs
+            if isinstance(one, Waits)
+        ]
+        owned = [item for item, one in pairs if one is True]
+        return owned, [item for item, one in pairs if one is False], unknown
 
-    def _is_there(self, item: Item) -> bool:
+    def _is_there(self, item: Item) -> bool | Waits:
+        """Without an answer of the store nothing is fetched: it may own the bytes."""
         try:
             return self.keeping.store.exists(item.key)
-        except StoreUnavailable:
-            return False
+        except StoreUnavailable as error:
+            return Waits(error.reason)
 
     async def _begin(
         self, fetching: Fetching, items: Sequence[Item]
@@ -165,7 +177,8 @@ class _Retrieving:
 
     async def _adopt(self, item: Item) -> Retrieved:
         """What lies under the key already came there by a put of ours: verify it, fetch nothing."""
-        return Retrieved(item.row, item.key, await asyncio.to_thread(self._adopted, item))
+        end = await asyncio.to_thread(self._adopted, item)
+        return Retrieved(item.row, item.key, end, is_counted=False)
 
     def _adopted(self, item: Item) -> End:
         try:
@@ -177,12 +190,15 @@ class _Retrieving:
             return Again(failure.reason)
         except (StoreUnavailable, UnknownSubject) as error:
             return Waits(getattr(error, "reason", "came_and_went"))
+        except Exception as error:
+            return _unexpected(item, error)
 
     async def _fetch(
         self, fetching: Fetching, gate: asyncio.Semaphore, item: Item, seen: Observation
     ) -> Retrieved:
         async with gate:
-            return Retrieved(item.row, item.key, await self._fetched(fetching, item, seen))
+            end = await self._fetched(fetching, item, seen)
+        return Retrieved(item.row, item.key, end, is_counted=True)
 
     async def _fetched(self, fetching: Fetching, item: Item, seen: Observation) -> End:
         try:
@@ -199,6 +215,8 @@ class _Retrieving:
             nothing = isinstance(error, NeverConnected) or error.reason in _WITHOUT_BYTES
             wait = error.retry_after_seconds
             return Again(error.reason, wait_seconds=wait, brought_nothing=nothing)
+        except Exception as error:
+            return _unexpected(item, error)
 
     def _judged(self, item: Item, path: Path, got: Fetched) -> End:
         """Verify the whole body in the spool and put it where it stays."""
@@ -212,3 +230,13 @@ class _Retrieving:
             return Again(doubt.reason, refused_sha256=got.sha256, downloaded_bytes=got.size_bytes)
         except StoreUnavailable as error:
             return Waits(error.reason, downloaded_bytes=got.size_bytes)
+
+
+async def _ready(one: Retrieved) -> Retrieved:
+    return one
+
+
+def _unexpected(item: Item, error: Exception) -> Again:
+    """A fault of ours that one item brings out must not hold up the others in its lot."""
+    logger.error("retrieval of %s failed", item.row.id, exc_info=error)
+    return Again(f"unexpected_{type(error).__name__}")

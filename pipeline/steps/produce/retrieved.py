@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 import sqlalchemy as sa
@@ -19,6 +18,7 @@ from pipeline.domain.outcomes import Outcome
 from pipeline.domain.polling import backoff_seconds
 from pipeline.domain.provider_terms import PollPace, ProviderTerms
 from pipeline.steps.produce.lot import ItemResult
+from pipeline.steps.produce.try_ends import Again, Owned, Refused, Retrieved, Waits
 from pipeline.steps.produce.verify import Verified
 from resources.database.database import Transaction
 from resources.database.objects import NewObject, Use, object_id, own, plain, use
@@ -35,54 +35,6 @@ _S = AttemptState
 _END = Move(_S.RETRIEVING, _S.FAILED)
 #: What a provider without terms (it left the list) is treated like until it comes back.
 NO_TERMS = ProviderTerms(name="", adapter="", base_url="")
-
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """Verified bytes lie under the key; `downloaded_bytes` is None when they were there already."""
-
-    verified: Verified
-    downloaded_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Never to be fetched again: a rule refused a whole body, or the key holds bytes that do not verify."""
-
-    reason: str
-    problem: str
-    downloaded_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """A try was spent; another fetch may bring what this one did not."""
-
-    reason: str
-    wait_seconds: float | None = None  #: as the server asks
-    refused_sha256: str | None = None  #: of a body that came whole by its length and did not verify
-    downloaded_bytes: int | None = None
-    brought_nothing: bool = False  #: proven: not a byte of a body came
-
-
-@dataclass(frozen=True, slots=True)
-class Waits:
-    """Our own disk or store is in the way; no try is spent."""
-
-    reason: str
-    downloaded_bytes: int | None = None
-
-
-End = Owned | Refused | Again | Waits
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """One attempt as it was when its try ended, and how it ended."""
-
-    row: sa.Row[Any]
-    key: str
-    end: End
 
 
 def record(
@@ -136,13 +88,10 @@ def _transition(tx: Transaction, one: Retrieved, terms: ProviderTerms, actor: st
             usage = _retrieved_bytes(row, end.downloaded_bytes)
             return failed(tx, row, Outcome.OUTPUT_REJECTED, reason, actor, usage=usage, detail=detail)
         case Again():
-            return _again(tx, row, end, terms, actor)
+            return _again(tx, one, end, terms, actor)
         case Waits():
-            given_back = {"fetch_tries": max(0, row.fetch_tries - 1)}
-            if end.downloaded_bytes is None:
-                given_back["downloads"] = max(0, row.downloads - 1)
             usage = _retrieved_bytes(row, end.downloaded_bytes)
-            return postponed(tx, row, end.reason, OWN_TROUBLE_SECONDS, actor, given_back, usage)
+            return postponed(tx, row, end.reason, OWN_TROUBLE_SECONDS, actor, _given_back(one, end), usage)
         case _:
             assert_never(end)
 
@@ -169,22 +118,33 @@ def _stored(tx: Transaction, one: Retrieved, end: Owned, actor: str) -> Transiti
     )
 
 
-def _again(tx: Transaction, row: sa.Row[Any], end: Again, terms: ProviderTerms, actor: str) -> Transition:
+def _given_back(one: Retrieved, end: Waits) -> dict[str, int]:
+    """Our own trouble spends no try; a body that came in spite of it was downloaded all the same."""
+    if not one.is_counted:
+        return {}
+    given_back = {"fetch_tries": one.row.fetch_tries - 1}
+    if end.downloaded_bytes is None:
+        given_back["downloads"] = one.row.downloads - 1
+    return given_back
+
+
+def _again(tx: Transaction, one: Retrieved, end: Again, terms: ProviderTerms, actor: str) -> Transition:
+    row, tries = one.row, one.row.fetch_tries + (not one.is_counted)
     usage = _retrieved_bytes(row, end.downloaded_bytes)
     if end.refused_sha256 is not None and end.refused_sha256 == row.refused_sha256:
         detail = {"problem": "the same bytes were refused twice", "sha256": end.refused_sha256}
         return failed(tx, row, Outcome.OUTPUT_REJECTED, end.reason, actor, usage=usage, detail=detail)
-    if row.fetch_tries >= terms.fetch_tries:
+    if tries >= terms.fetch_tries:
         return tries_used_up(tx, row, end.reason, actor, usage=usage)
-    facts: dict[str, Any] = {"refused_sha256": end.refused_sha256 or row.refused_sha256}
+    facts: dict[str, Any] = {"refused_sha256": end.refused_sha256 or row.refused_sha256, "fetch_tries": tries}
     if end.brought_nothing:
         facts["downloads"] = max(0, row.downloads - 1)
-    return postponed(tx, row, end.reason, _wait(row, end, terms.pace), actor, facts, usage)
+    return postponed(tx, row, end.reason, _wait(tries, end, terms.pace), actor, facts, usage)
 
 
-def _wait(row: sa.Row[Any], end: Again, pace: PollPace) -> float:
+def _wait(tries: int, end: Again, pace: PollPace) -> float:
     own_pace = backoff_seconds(
-        2 * (row.fetch_tries - 1), first=FIRST_WAIT_SECONDS, ceiling=LONGEST_WAIT_SECONDS, spread=spread()
+        2 * (tries - 1), first=FIRST_WAIT_SECONDS, ceiling=LONGEST_WAIT_SECONDS, spread=spread()
     )
     return max(own_pace, min(end.wait_seconds or 0.0, pace.retry_after_cap_seconds))
 
