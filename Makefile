@@ -28,6 +28,13 @@ lint: $(SETUP)
 types: $(SETUP)
 	$(BIN)/mypy
 
+# A sample campaign from brief to published videos; its runs stay to be seen under `make dev`.
+demo: $(SETUP)
+	$(BIN)/reelwright demo
+
+dev: $(SETUP)
+	$(BIN)/reelwright dev
+
 # On SQLite and on PostgreSQL, which the tests start themselves: one a worker.
 test: $(SETUP)
 	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal

@@ -3,6 +3,9 @@
 Belongs here: what each asset is, in words that a person reads in Dagster's window. Does not belong here: the
 work; each is a thin cover of a step. A partition is green when its campaign's newest revision has met its
 policy; until then it shows observations with counts.
+
+No backfill policy is named, which means a run a campaign: an undecided one must be able to leave its own
+partition, and what follows from it, untouched.
 """
 
 from collections.abc import Iterator
@@ -19,17 +22,13 @@ OWNERS = ["team:media-platform"]
 
 Results = Iterator[dg.MaterializeResult[None]]
 
-#: A run a campaign: an undecided one must be able to leave its own partition, and what follows, untouched.
-ONE_BY_ONE = dg.BackfillPolicy.multi_run(max_partitions_per_run=1)
-
 
 @dg.asset(
     partitions_def=campaigns,
-    backfill_policy=ONE_BY_ONE,
     group_name="intake",
     owners=OWNERS,
     kinds={"image"},
-    pool=Stage.INGEST,
+    pool=str(Stage.INGEST),
     output_required=False,
 )
 def source_set(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Adapters]) -> Results:
@@ -44,11 +43,10 @@ def source_set(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Ada
 @dg.asset(
     deps=[source_set],
     partitions_def=campaigns,
-    backfill_policy=ONE_BY_ONE,
     group_name="intake",
     owners=OWNERS,
     kinds={"image"},
-    pool=Stage.INGEST,
+    pool=str(Stage.INGEST),
     output_required=False,
 )
 def moderated_source_set(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Adapters]) -> Results:
@@ -62,11 +60,10 @@ def moderated_source_set(context: dg.AssetExecutionContext, adapters: dg.Resourc
 @dg.asset(
     deps=[moderated_source_set],
     partitions_def=campaigns,
-    backfill_policy=ONE_BY_ONE,
     group_name="generation",
     owners=OWNERS,
     kinds={"api"},
-    pool=Stage.SUBMIT,
+    pool=str(Stage.SUBMIT),
     output_required=False,
 )
 def generation_attempts(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Adapters]) -> Results:
@@ -81,11 +78,10 @@ def generation_attempts(context: dg.AssetExecutionContext, adapters: dg.Resource
 @dg.asset(
     deps=[generation_attempts],
     partitions_def=campaigns,
-    backfill_policy=ONE_BY_ONE,
     group_name="media",
     owners=OWNERS,
     kinds={"video"},
-    pool=Stage.RETRIEVE,
+    pool=str(Stage.RETRIEVE),
     output_required=False,
 )
 def renditions(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Adapters]) -> Results:
@@ -99,11 +95,10 @@ def renditions(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Ada
 @dg.asset(
     deps=[renditions],
     partitions_def=campaigns,
-    backfill_policy=ONE_BY_ONE,
     group_name="media",
     owners=OWNERS,
     kinds={"image"},
-    pool=Stage.DERIVE,
+    pool=str(Stage.DERIVE),
     output_required=False,
 )
 def thumbnails(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Adapters]) -> Results:
@@ -118,11 +113,10 @@ def thumbnails(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Ada
 @dg.asset(
     deps=[thumbnails],
     partitions_def=campaigns,
-    backfill_policy=ONE_BY_ONE,
     group_name="publication",
     owners=OWNERS,
     kinds={"search"},
-    pool=Stage.PUBLISH,
+    pool=str(Stage.PUBLISH),
     output_required=False,
 )
 def tag_index(context: dg.AssetExecutionContext, adapters: dg.ResourceParam[Adapters]) -> Results:

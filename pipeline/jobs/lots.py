@@ -19,6 +19,7 @@ from resources.dagster_resources import Adapters
 
 #: Items that went wrong and are named in a run's log; all of them are in the database.
 NAMED_ITEMS = 50
+AMISS = frozenset({"failed", "refused", "rejected", "parked", "postponed", "lost", "unknown", "not_sent"})
 #: Runs of lots go before a backfill's when both wait.
 PRIORITY_TAG = {"dagster/priority": "10"}
 
@@ -42,7 +43,7 @@ class LotConfig(dg.Config):
 def lot_job(stage: Stage) -> dg.JobDefinition:
     """The job of one stage's lots."""
 
-    @dg.op(name=f"{stage}_due", description=ABOUT[stage], pool=stage)
+    @dg.op(name=f"{stage}_due", description=ABOUT[stage], pool=str(stage))
     def work(context: dg.OpExecutionContext, config: LotConfig, adapters: dg.ResourceParam[Adapters]) -> None:
         with as_dagster_failures():
             report = carry_out_lot(adapters, stage, config.number, context.run_id)
@@ -79,7 +80,7 @@ def lot_request(stage: Stage, number: int) -> dg.RunRequest:
 def _say(context: dg.OpExecutionContext, report: LotReport) -> None:
     counts = ", ".join(f"{number} {word}" for word, number in report.counts.items()) or "nothing was due"
     context.log.info(f"{report.stage}: {counts} in {report.seconds:.1f} s")
-    amiss = [result for result in report.results if result.reason]
+    amiss = [result for result in report.results if result.word in AMISS]
     for result in amiss[:NAMED_ITEMS]:
         context.log.warning(f"{result.subject}: {result.word} ({result.reason})")
     context.add_output_metadata({**report.counts, "campaigns": len(report.campaigns)})

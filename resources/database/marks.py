@@ -45,6 +45,11 @@ def due_marks(
     return [Mark(row.campaign, row.tenant, row.due, row.told) for row in rows]
 
 
+def told_of(connection: sa.Connection, campaign: str) -> Told:
+    found = connection.scalar(sa.select(partition_marks.c.told).where(partition_marks.c.campaign == campaign))
+    return found or {}
+
+
 def claim(tx: Transaction, mark: Mark, told: Told) -> bool:
     """Say that *told* is about to be told; False when another teller was first."""
     return _update(tx, mark, mark.told, {"told": told})

@@ -14,9 +14,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipeline.steps.answer.standing import Standing, standings
+from pipeline.steps.answer.standing import Part, Standing, standings
 from resources.database.database import Database, Transaction
-from resources.database.marks import Mark, claim, due_marks, record_partitions, settle, without_partition
+from resources.database.marks import (
+    Mark,
+    claim,
+    due_marks,
+    record_partitions,
+    settle,
+    told_of,
+    without_partition,
+)
 
 SECOND = 1_000_000
 #: Observations of one campaign's part lie at least this far apart. After this long a claim that was never
@@ -138,3 +146,11 @@ def when(said: Said | None, say: Say, fingerprint: str, now: int) -> int | None:
 
 def _settle(tx: Transaction, one: _Telling) -> bool:
     return settle(tx, one.mark, one.claimed, one.told, later_at=one.later_at)
+
+
+def is_green(database: Database, campaign: str) -> bool:
+    """Whether Dagster was told last that every part of *campaign* is complete."""
+    with database.reading() as connection:
+        told = told_of(connection, campaign)
+    said = [Said(**told[part]) for part in Part if part in told]
+    return len(said) == len(Part) and all(one.sure and one.say == Say.MATERIALIZED for one in said)

@@ -1,0 +1,51 @@
+"""`reelwright dev`: Dagster's window, its daemon and the local renderer, until somebody stops it."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.processes import LOOK_SECONDS, RENDERER_PORT, Running, running, stopped_by_signals
+from pipeline.documents.settings import Settings, read_settings
+
+PORT_HELP = "Port of Dagster's window; 0 takes a free one.  [default: 3000]"
+
+
+def dev(
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help=PORT_HELP)] = None,
+    renderer_port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port of the local renderer; 0 takes a free one.")
+    ] = RENDERER_PORT,
+) -> None:
+    """Start Dagster's UI and daemon and the local renderer together."""
+    settings = read_settings()
+    dagster_port = settings.dagster_port if port is None else port
+    try:
+        with (
+            stopped_by_signals(),
+            running(settings, dagster_port=dagster_port, renderer_port=renderer_port, say=_say) as found,
+        ):
+            _greet(found, settings)
+            while True:
+                found.require_alive()
+                time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        typer.echo("stopped")
+
+
+def _say(what: str) -> None:
+    typer.echo(f"{what} …")
+
+
+def _greet(found: Running, settings: Settings) -> None:
+    lines = {
+        "Dagster": found.dagster_url,
+        "renderer": found.renderer_url,
+        "intake": f"{settings.objects / 'intake'}/TENANT/FOLDER/NAME.yaml, images beside it",
+        "logs": str(found.logs),
+    }
+    typer.echo("Reelwright runs; Ctrl-C stops it.")
+    for name, where in lines.items():
+        typer.echo(f"  {name:<9} {where}")

@@ -1,0 +1,101 @@
+"""A program that keeps one other program on a leash: it ends when whoever holds the leash lets go or dies.
+
+    python -m pipeline.cli.leash PROGRAM ARGUMENT...
+
+Belongs here: ending a program and everything it started. Does not belong here: which programs (`processes`).
+
+The holder keeps our standard input open; the system closes it when the holder ends, however it ends. We
+started in a session of our own, so that whatever the program left behind (a killed parent's workers) is found
+by its session.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import psutil
+
+LOOK_SECONDS = 0.2
+#: Dagster takes 3 to 8 seconds to end its four processes.
+STOP_SECONDS = 20.0
+LEFTOVER_SECONDS = 3.0
+
+
+def main(program: Sequence[str]) -> int:
+    """The program's own exit status; 0 when it was ended by us."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an ignored one would be inherited by the program
+    child = subprocess.Popen(program, stdin=subprocess.DEVNULL)
+    released = _Release()
+    while child.poll() is None and not released.is_true():
+        continue
+    status = child.returncode
+    if status is None:
+        child.send_signal(signal.SIGINT)
+        _wait(child, STOP_SECONDS)
+        status = 0
+    end_leftovers()
+    return status
+
+
+class _Release:
+    """Whether the holder let go: its end of the pipe is closed, or it sent SIGTERM."""
+
+    def __init__(self) -> None:
+        self._told = False
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, self._tell)
+
+    def _tell(self, _number: int, _frame: object) -> None:
+        self._told = True
+
+    def is_true(self) -> bool:
+        """Takes up to `LOOK_SECONDS`."""
+        readable, _, _ = select.select([sys.stdin], [], [], LOOK_SECONDS)
+        return self._told or (bool(readable) and not os.read(sys.stdin.fileno(), 1))
+
+
+def _wait(child: subprocess.Popen[bytes], seconds: float) -> None:
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def end_leftovers() -> None:
+    """Ask, then kill, whatever still runs in our session."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        left = _session()
+        for process in left:
+            _send(process, number)
+        psutil.wait_procs(left, timeout=LEFTOVER_SECONDS)
+
+
+def _session() -> list[psutil.Process]:
+    own = os.getsid(0)
+    return [
+        process for process in psutil.process_iter() if process.pid != os.getpid() and _sid(process) == own
+    ]
+
+
+def _sid(process: psutil.Process) -> int:
+    try:
+        return os.getsid(process.pid)
+    except OSError:
+        return -1
+
+
+def _send(process: psutil.Process, number: int) -> None:
+    try:
+        process.send_signal(number)
+    except psutil.NoSuchProcess:
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
