@@ -28,8 +28,10 @@ def search(
     ] = None,
     campaign: Annotated[str | None, typer.Option("--campaign", help="TENANT.CAMPAIGN.")] = None,
     locale: Annotated[str | None, typer.Option("--locale", help="Exactly this one, e.g. en-GB.")] = None,
-    visibility: Annotated[list[Visibility] | None, typer.Option("--visibility")] = None,
-    asset_type: Annotated[str | None, typer.Option("--asset-type")] = None,
+    visibility: Annotated[
+        list[Visibility] | None, typer.Option("--visibility", help="public, internal or private.")
+    ] = None,
+    asset_type: Annotated[str | None, typer.Option("--asset-type", help="Exactly this one.")] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", help="NAME=VALUE, or a value of any name; may be repeated.")
     ] = None,

@@ -65,7 +65,7 @@ def _roll_back(
 def withdraw(
     subject: Annotated[
         str,
-        typer.Argument(metavar="CAMPAIGN|SLOT", help="An undecided revision, or a slot that shows a video."),
+        typer.Argument(metavar="SUBJECT", help="An undecided revision, or a slot that shows a video."),
     ],
     reason: Reason,
     as_: As = None,

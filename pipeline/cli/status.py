@@ -73,11 +73,11 @@ def _print(database: Database, wanted: Wanted, *, json: bool) -> None:
 def _watch_table(database: Database, wanted: Wanted) -> None:
     from rich.live import Live
 
-    from pipeline.steps.answer.status import counts, status
+    from pipeline.steps.answer.status import status
 
     wishes = status(database, wanted)
     with Live(_live(wishes), console=console(), auto_refresh=False) as live:
-        while counts(wishes).active:
+        while _moves(wishes):
             time.sleep(LOOK_SECONDS)
             wishes = status(database, wanted)
             live.update(_live(wishes), refresh=True)
@@ -85,7 +85,7 @@ def _watch_table(database: Database, wanted: Wanted) -> None:
 
 def _watch_lines(database: Database, wanted: Wanted) -> None:
     """A line for each wish whose entity version rose; the first look prints them all."""
-    from pipeline.steps.answer.status import counts, status
+    from pipeline.steps.answer.status import status
 
     seen: dict[str, int] = {}
     while True:
@@ -94,9 +94,14 @@ def _watch_lines(database: Database, wanted: Wanted) -> None:
             if seen.get(wish.wish) != wish.entity_version:
                 emit(wish)
         seen = {wish.wish: wish.entity_version for wish in wishes}
-        if not counts(wishes).active:
+        if not _moves(wishes):
             return
         time.sleep(LOOK_SECONDS)
+
+
+def _moves(wishes: Sequence[WishStatus]) -> bool:
+    """Whether asking again makes sense for any of them (L8): a person, a pause or an end stops it."""
+    return any(wish.retry_after_seconds is not None for wish in wishes)
 
 
 def _live(wishes: Sequence[WishStatus]) -> RenderableType:

@@ -24,7 +24,7 @@ _ENDINGS = (".yaml", ".yml")
 
 def submit(
     brief: Annotated[
-        str, typer.Argument(metavar="BRIEF|CAMPAIGN", help="A brief's file, or a campaign already delivered.")
+        str, typer.Argument(metavar="BRIEF", help="A brief's file, or a campaign already delivered.")
     ],
     variants: Annotated[
         list[str] | None, typer.Argument(metavar="[VARIANT...]", help="With --take: only these variants.")

@@ -93,3 +93,10 @@ def test_a_watch_ends_when_nothing_moves_and_prints_each_change_once(working: De
     assert len(lines) == 1
     assert "ready" in lines[0]
     assert "1 usable" in working.run("status", CAMPAIGN, "--watch").stdout
+
+
+def test_a_watch_ends_where_only_a_person_can_go_on(working: Desk) -> None:
+    working.deliver(publish="on_approval")
+    working.work(until="awaiting_acceptance")
+
+    assert "awaiting_acceptance" in working.run("status", "--watch").stdout

@@ -1,0 +1,94 @@
+"""What the documents say is so: commands, options, settings, fields, and the briefs in them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.cli.main import COMMANDS, load
+from pipeline.documents.brief import BriefDocument, read_brief
+from pipeline.documents.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/brief.md", "docs/cli.md", "docs/licences.md")
+
+
+def _page(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def _section(name: str) -> str:
+    """The part of docs/cli.md about one command."""
+    [section] = re.findall(rf"(?ms)^## reelwright {name}$(.*?)(?=^## |\Z)", _page("docs/cli.md"))
+    return str(section)
+
+
+def _said(section: str) -> dict[str, str]:
+    return dict(re.findall(r"(?m)^\| `(.+?)` \| (.*?) \|$", section))
+
+
+def _is(name: str) -> dict[str, str]:
+    """Each argument and option of a command, as the page should spell them, with its help."""
+    return {_spelled(one): (one.help or "").split("  [")[0] for one in load(name).params}
+
+
+def _spelled(parameter: Any) -> str:
+    """An option by its long name, an argument as the usage line shows it."""
+    if parameter.opts[0].startswith("-"):
+        return str(parameter.opts[0])
+    return str(parameter.metavar or parameter.name.upper())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_reference_names_every_argument_and_option_and_no_other(name: str) -> None:
+    assert _said(_section(name)) == _is(name)
+    assert COMMANDS[name].help in _section(name)
+
+
+def test_the_reference_has_a_section_a_command_in_the_order_of_the_help() -> None:
+    assert re.findall(r"(?m)^## reelwright (\w+)$", _page("docs/cli.md")) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_that_a_page_names_is_there(page: str) -> None:
+    named = re.findall(r"(?:`|\$ (?:\.venv/bin/)?)reelwright ([a-z]+)", _page(page))
+
+    assert set(named) <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_that_a_page_links_to_is_there(page: str) -> None:
+    linked = re.findall(r"\]\((?!https?:)([^)#]+)\)", _page(page))
+
+    assert [link for link in linked if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/brief.md"])
+def test_the_brief_on_a_page_can_be_delivered(page: str) -> None:
+    briefs = [block for block in re.findall(r"(?s)```yaml\n(.*?)```", _page(page)) if "tenant:" in block]
+
+    assert briefs
+    assert [read_brief(text, name=page).campaign for text in briefs]
+
+
+def test_every_field_of_a_brief_is_in_its_reference() -> None:
+    said = {field.partition(".")[0] for field in re.findall(r"(?m)^\| `([\w.]+)` \|", _page("docs/brief.md"))}
+    fields = {field.alias or name for name, field in BriefDocument.model_fields.items()}
+
+    assert said == fields
+
+
+def test_every_setting_is_in_the_readme_under_both_its_names() -> None:
+    said = dict(re.findall(rf"(?m)^\| `(\w+)`, `{PREFIX}(\w+)` \|", _page("README.md")))
+
+    assert said == {name: name.upper() for name in Settings.model_fields}
+
+
+def test_every_recipe_that_a_page_names_is_in_the_makefile() -> None:
+    recipes = set(re.findall(r"(?m)^([a-z]+):", _page("Makefile")))
+    named = {word for page in PAGES for word in re.findall(r"(?m)(?:`|^\$ )make ([a-z]+)", _page(page))}
+
+    assert named <= recipes
