@@ -20,10 +20,14 @@ from resources.database.schema import (
     campaigns,
     index_entries,
     objects,
+    publications,
     renditions,
     slots,
 )
 from resources.database.upsert import insert_for
+
+#: Whoever wants a candidate tells the index at once; what one that died leaves is due after this long.
+TOLD_WITHIN = 60 * 1_000_000
 
 CANDIDATE, CURRENT, TOMBSTONE = "candidate", "current", "tombstone"
 
@@ -53,7 +57,12 @@ def want_candidates(tx: Transaction, wanted: Sequence[Candidate]) -> None:
     tx.connection.execute(
         insert.on_conflict_do_update(
             index_elements=["id"],
-            set_={**_RISES, "standing": CANDIDATE, "tags_version": insert.excluded.tags_version},
+            set_={
+                **_RISES,
+                "standing": CANDIDATE,
+                "tags_version": insert.excluded.tags_version,
+                "next_action_at": insert.excluded.next_action_at,
+            },
             where=index_entries.c.standing == TOMBSTONE,
         ),
         [
@@ -68,6 +77,7 @@ def want_candidates(tx: Transaction, wanted: Sequence[Candidate]) -> None:
                 "standing": CANDIDATE,
                 "version": 1,
                 "tags_version": one.tags_version,
+                "next_action_at": tx.now + TOLD_WITHIN,
             }
             for one in wanted
         ],
@@ -126,7 +136,13 @@ def _say_again(tx: Transaction, which: sa.ColumnElement[bool]) -> None:
 
 
 def entry_rows(connection: sa.Connection, entry_ids: Collection[str]) -> dict[str, sa.Row[Any]]:
-    """Entries by id, with what they say that does not change: rendition, object and campaign columns."""
+    """Entries by id, with rendition, object and campaign columns, and `shown_tags`: the required tags of
+    the publication that shows the entry's object, None while nothing does."""
+    is_shown = sa.and_(
+        slots.c.id == index_entries.c.slot,
+        slots.c.published_rendition == index_entries.c.rendition,
+        slots.c.published_object == index_entries.c.object,
+    )
     found = connection.execute(
         sa.select(
             index_entries,
@@ -135,10 +151,13 @@ def entry_rows(connection: sa.Connection, entry_ids: Collection[str]) -> dict[st
             campaigns.c.title,
             objects.c.created_at,
             objects.c.key,
+            publications.c.tags.label("shown_tags"),
         )
         .join(renditions, renditions.c.id == index_entries.c.rendition)
         .join(campaigns, campaigns.c.id == index_entries.c.campaign)
         .join(objects, objects.c.id == index_entries.c.object)
+        .outerjoin(slots, is_shown)
+        .outerjoin(publications, publications.c.id == slots.c.publication)
         .where(index_entries.c.id.in_(entry_ids))
     )
     return {row.id: row for row in found}

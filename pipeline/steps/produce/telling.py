@@ -32,6 +32,10 @@ SECOND = 1_000_000
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 5.0, 300.0
 
 
+#: Required tags that an amendment may change.
+_AMENDABLE = ("asset_type", "visibility", "retention_class")
+
+
 class Heard(enum.StrEnum):
     """What became of telling the index one entry."""
 
@@ -76,9 +80,13 @@ def say(database: Database, index: TagIndex, entry_ids: Collection[str]) -> dict
 
 
 def change_of(row: sa.Row[Any], settings: sa.Row[Any]) -> Change:
-    """What the index should say of one entry: its fields, its free tags, and the words that find it."""
+    """What the index should say of one entry: its fields, its free tags, and the words that find it.
+
+    What a slot shows says the required tags of its publication, so that the two agree at every version.
+    """
     if row.standing == TOMBSTONE:
         return Tombstone(row.id, row.tenant, row.version)
+    required = row.shown_tags or {name: getattr(settings, name) for name in _AMENDABLE}
     tags = {name: tuple(values) for name, values in settings.tags.items()}
     texts = [settings.title or row.title, row.copy, *(value for values in tags.values() for value in values)]
     return Entry(
@@ -89,9 +97,9 @@ def change_of(row: sa.Row[Any], settings: sa.Row[Any]) -> Change:
         campaign=row.campaign,
         slot=row.slot,
         locale=row.locale,
-        asset_type=settings.asset_type,
-        visibility=Visibility(settings.visibility),
-        retention_class=settings.retention_class,
+        asset_type=required["asset_type"],
+        visibility=Visibility(required["visibility"]),
+        retention_class=required["retention_class"],
         standing=Standing(row.standing),
         version=row.version,
         created_at=row.created_at,

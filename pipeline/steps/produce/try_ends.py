@@ -1,4 +1,4 @@
-"""How one try to retrieve an output ended: plain values between the try (`retrieve`) and its rows (`retrieved`)."""
+"""How one try to retrieve an output ended: values between the try (`retrieve`) and its rows (`retrieved`)."""
 
 from __future__ import annotations
 
