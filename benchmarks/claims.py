@@ -16,7 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from benchmarks.databases import LONG_AGO, Bench, each_database, seed
+from benchmarks.databases import LONG_AGO, Bench, each_database, seed, settle
 from benchmarks.figures import Figure, at_least, interleaved, shown, timed
 from resources.database import schema
 from resources.database.claims import claim_submissions
@@ -45,6 +45,7 @@ def _figure(bench: Bench) -> Figure:
     seed(database, "tenant", tenants=TENANTS, campaigns=1, attempts=QUEUED // TENANTS)
     database.run(_line_up)
     database.run(lambda tx: set_caps(tx, "bench", cap=QUEUED, tenant_cap=QUEUED // TENANTS))
+    settle(database)
     back = _PutBack(database)
     sides = interleaved(lambda: _ours(database, back), lambda: _bare(bench, bare, back), samples=SAMPLES)
     ours, theirs = sides.medians

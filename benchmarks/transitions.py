@@ -20,7 +20,7 @@ from typing import Any
 import psycopg2.extras
 import sqlalchemy as sa
 
-from benchmarks.databases import LONG_AGO, Bench, each_database, seed
+from benchmarks.databases import LONG_AGO, Bench, each_database, seed, settle
 from benchmarks.figures import ROUNDS, Figure, Goal, at_least, interleaved, shown, timed
 from pipeline.domain.follow_ons import Topic
 from pipeline.domain.lifecycle import AttemptState, Move
@@ -116,6 +116,7 @@ def _queue(bench: Bench, lots: int) -> Iterator[Sequence[sa.Row[Any]]]:
         entity_version=2,
         lease_token=2,
     )
+    settle(bench.database)
     with bench.database.reading() as connection:
         found = sa.select(schema.attempts).where(schema.attempts.c.state == str(MOVE.source))
         rows = connection.execute(found.order_by(schema.attempts.c.id)).all()

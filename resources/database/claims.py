@@ -9,7 +9,9 @@ nothing. A lease of longer than the longest one is an accident of clocks and is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,7 +20,8 @@ from pipeline.domain.fairness import share
 from pipeline.domain.follow_ons import Stage
 from pipeline.domain.lifecycle import ENDED_STATES, AttemptState, Submission
 from resources.database.database import Transaction
-from resources.database.lanes import enter, open_lanes
+from resources.database.frozen import Frozen, freeze, given
+from resources.database.lanes import count_in, open_lanes
 from resources.database.schema import attempts, pauses, revisions
 
 SECOND = 1_000_000
@@ -38,18 +41,21 @@ _LOST = sa.and_(
     attempts.c.submission == str(Submission.UNKNOWN),
 )
 
+#: What is sent: what never was, and what was proven not taken.
+TO_SEND: tuple[sa.ColumnElement[bool], ...] = (
+    attempts.c.state == str(AttemptState.QUEUED),
+    sa.and_(
+        attempts.c.state == str(AttemptState.SUBMITTING),
+        attempts.c.submission == str(Submission.NOT_SENT),
+    ),
+)
+
 #: Which attempts a stage works on, once they are due.
 WORK_OF: dict[Stage, sa.ColumnElement[bool]] = {
     Stage.RETRIEVE: attempts.c.state == str(AttemptState.RETRIEVING),
     Stage.DERIVE: sa.and_(attempts.c.state == _STORED, ~_DERIVED),
     Stage.PUBLISH: sa.or_(sa.and_(attempts.c.state == _STORED, _DERIVED), attempts.c.state == _INDEXED),
-    Stage.SUBMIT: sa.or_(
-        attempts.c.state == str(AttemptState.QUEUED),
-        sa.and_(
-            attempts.c.state == str(AttemptState.SUBMITTING),
-            attempts.c.submission == str(Submission.NOT_SENT),
-        ),
-    ),
+    Stage.SUBMIT: sa.or_(*TO_SEND),
 }
 
 
@@ -102,15 +108,19 @@ def claim_submissions(
     holds its place (it was claimed before and never ended) takes no second one.
     """
     lanes = open_lanes(tx, provider)
-    taken: list[sa.Row[Any]] = []
+    waiting: list[sa.Row[Any]] = []
     for start in range(0, len(lanes.tenants), TENANTS_A_LOOK):
-        room = min(limit, lanes.free) - len(taken)
+        room = min(limit, lanes.free) - len(waiting)
         if room <= 0:
             break
         tenants = lanes.tenants[start : start + TENANTS_A_LOOK]
         quotas = share(room, {lane.tenant: lane.free for lane in tenants})
-        taken += _take_of_tenants(tx, provider, owner, quotas, campaign)
-    enter(tx, provider, [row for row in taken if not row.lane_held])
+        waiting += _waiting_of(tx, provider, quotas, campaign)
+    if not waiting:
+        return []
+    taken = _lease_waiting(tx, waiting, owner)
+    inside = {row.id for row in waiting if row.lane_held}
+    count_in(tx, provider, [row.tenant for row in taken if row.id not in inside])
     return taken
 
 
@@ -119,24 +129,84 @@ def _of(campaign: str | None) -> sa.ColumnElement[bool]:
     return sa.true() if campaign is None else attempts.c.campaign == campaign
 
 
-def _take_of_tenants(
-    tx: Transaction, provider: str, owner: str, quotas: dict[str, int], campaign: str | None
+def _waiting_of(
+    tx: Transaction, provider: str, quotas: Mapping[str, int], campaign: str | None
 ) -> Sequence[sa.Row[Any]]:
-    """One index seek a tenant, in one statement."""
-    work = sa.and_(attempts.c.provider == provider, work_of(Stage.SUBMIT), _of(campaign))
-    free = sa.and_(work, _is_free(tx, attempts, attempts.c.next_action_at))
+    """What is due longest of each tenant, up to its quota."""
+    most = max(quotas.values())
+    found = _seeks(tx.connection.dialect.name, campaign is not None).run(
+        tx.connection,
+        provider=provider,
+        campaign=campaign,
+        now=tx.now,
+        longest=tx.now + LONGEST_LEASE_SECONDS * SECOND,
+        room=most,
+        **_named(list(quotas)),
+    )
+    left = dict(quotas)
+    waiting = []
+    for row in sorted(found, key=lambda row: (row.next_action_at, row.id)):
+        if left[row.tenant] > 0:
+            left[row.tenant] -= 1
+            waiting.append(row)
+    return waiting
+
+
+def _named(tenants: Sequence[str]) -> dict[str, str | None]:
+    """A look at fewer tenants than it can hold asks for nobody in the other places."""
+    padded = [*tenants, *[None] * (TENANTS_A_LOOK - len(tenants))]
+    return {f"asked_{place}": tenant for place, tenant in enumerate(padded)}
+
+
+@lru_cache(maxsize=4)
+def _seeks(dialect: str, of_campaign: bool) -> Frozen:
+    """Two index seeks a tenant, one for each state that is sent from, so that no queue is ever sorted."""
     seeks = [
-        sa.select(attempts.c.id)
-        .where(free, attempts.c.tenant == tenant)
-        .order_by(attempts.c.next_action_at)
-        .limit(quota)
-        .subquery()
-        for tenant, quota in quotas.items()
-        if quota > 0
+        _seek(given(f"asked_{place}"), kind, of_campaign)
+        for place in range(TENANTS_A_LOOK)
+        for kind in TO_SEND
     ]
-    if not seeks:
-        return []
-    return _lease_ids(tx, attempts, sa.union_all(*(sa.select(seek.c.id) for seek in seeks)), free, owner)
+    return freeze(dialect, sa.union_all(*(sa.select(seek.subquery()) for seek in seeks)))
+
+
+def _seek(
+    tenant: sa.BindParameter[str], kind: sa.ColumnElement[bool], of_campaign: bool
+) -> sa.Select[tuple[Any, ...]]:
+    found = attempts.c
+    due = sa.and_(
+        found.next_action_at <= given("now"),
+        sa.or_(found.lease_until < given("now"), found.lease_until > given("longest")),
+    )
+    wanted = sa.select(
+        found.id, found.tenant, found.lease_token, found.entity_version, found.lane_held, found.next_action_at
+    ).where(found.provider == given("provider"), found.tenant == tenant, kind, due)
+    if of_campaign:
+        wanted = wanted.where(found.campaign == given("campaign"))
+    return wanted.where(~_paused(Stage.SUBMIT)).order_by(found.next_action_at).limit(given("room"))
+
+
+def _lease_waiting(tx: Transaction, waiting: Sequence[sa.Row[Any]], owner: str) -> Sequence[sa.Row[Any]]:
+    """Lease what is still as it was when it was chosen, and give it a place in the lanes."""
+    rows = [(row.id, row.lease_token, row.entity_version) for row in waiting]
+    values = {"owner": owner, "until": tx.now + LEASE_SECONDS * SECOND, "rows": json.dumps(rows)}
+    return tx.connection.execute(_LEASE_WAITING[tx.connection.dialect.name], values).all()
+
+
+_LEASE_WAITING = {
+    dialect: sa.text(
+        f"WITH waiting AS ({chosen}) "  # noqa: S608 - our own two texts
+        "UPDATE attempts SET lease_owner = :owner, lease_token = attempts.lease_token + 1, "
+        "lease_until = :until, lane_held = 1 FROM waiting WHERE attempts.id = waiting.id "
+        "AND attempts.lease_token = waiting.token AND attempts.entity_version = waiting.entity "
+        f"RETURNING {', '.join(f'attempts.{column.name}' for column in attempts.c)}"
+    )
+    for dialect, chosen in {
+        "sqlite": "SELECT json_extract(value,'$[0]') AS id, json_extract(value,'$[1]') AS token, "
+        "json_extract(value,'$[2]') AS entity FROM json_each(:rows)",
+        "postgresql": "SELECT value->>0 AS id, CAST(value->>1 AS bigint) AS token, "
+        "CAST(value->>2 AS bigint) AS entity FROM json_array_elements(CAST(:rows AS json))",
+    }.items()
+}
 
 
 def _lease(
@@ -149,7 +219,7 @@ def _lease(
 ) -> Sequence[sa.Row[Any]]:
     free = sa.and_(work, _is_free(tx, table, due))
     chosen = sa.select(table.c.id).where(free).order_by(due).limit(limit)
-    return _lease_ids(tx, table, chosen.with_for_update(skip_locked=True), free, owner)
+    return _lease_ids(tx, table, chosen.with_for_update(skip_locked=True), owner)
 
 
 def _is_free(tx: Transaction, table: sa.Table, due: sa.Column[int]) -> sa.ColumnElement[bool]:
@@ -159,21 +229,18 @@ def _is_free(tx: Transaction, table: sa.Table, due: sa.Column[int]) -> sa.Column
 
 
 def _lease_ids(
-    tx: Transaction,
-    table: sa.Table,
-    chosen: sa.SelectBase,
-    free: sa.ColumnElement[bool],
-    owner: str,
+    tx: Transaction, table: sa.Table, chosen: sa.Select[tuple[str]], owner: str
 ) -> Sequence[sa.Row[Any]]:
-    """Lease the chosen rows that are still *free*: a person may have moved one since it was chosen.
+    """Lease the rows that *chosen* found and locked, by their key alone.
 
+    Asking for their state again would prove nothing, and lead a planner through the whole queue to find them.
     PostgreSQL may run a plain subquery once for each row it looks at, and SKIP LOCKED then chooses anew each
     time, beyond any limit; a materialized one is run once.
     """
     once = chosen.cte("chosen").prefix_with("MATERIALIZED", dialect="postgresql")
     return tx.connection.execute(
         sa.update(table)
-        .where(table.c.id.in_(sa.select(once.c.id)), free)
+        .where(table.c.id.in_(sa.select(once.c.id)))
         .values(
             lease_owner=owner,
             lease_token=table.c.lease_token + 1,

@@ -7,6 +7,7 @@ is claimed for its first send and leaves when its remote job ended or it gave up
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,13 +70,10 @@ def open_lanes(tx: Transaction, provider: str) -> Lanes:
     return Lanes(max(0, everyone.cap - everyone.in_flight), free)
 
 
-def enter(tx: Transaction, provider: str, taken: Sequence[sa.Row[Any]]) -> None:
-    """Count attempts in; the tenants they came from were served now."""
-    if not taken:
-        return
-    ids = [row.id for row in taken]
-    tx.connection.execute(sa.update(attempts).where(attempts.c.id.in_(ids)).values(lane_held=1))
-    _add(tx, provider, Counter(row.tenant for row in taken), served_at=tx.now)
+def count_in(tx: Transaction, provider: str, tenants: Sequence[str]) -> None:
+    """Count in what was claimed of *tenants*, once for each name; they were served now."""
+    if tenants:
+        _add(tx, provider, Counter(tenants), served_at=tx.now)
 
 
 def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
@@ -96,11 +94,25 @@ def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
 def _add(
     tx: Transaction, provider: str, number: Counter[str], *, sign: int = 1, served_at: int | None = None
 ) -> None:
-    """Change the counters, everyone's first (see `open_lanes`)."""
-    served = {} if served_at is None else {"served_at": served_at}
-    for tenant, places in ((EVERYONE, number.total()), *sorted(number.items())):
-        tx.connection.execute(
-            sa.update(lanes)
-            .where(lanes.c.provider == provider, lanes.c.tenant == tenant)
-            .values(in_flight=lanes.c.in_flight + sign * places, **served)
-        )
+    """Change the counters, everyone's first (see `open_lanes`), then the tenants' together."""
+    statement = _ADD[tx.connection.dialect.name]
+    for changes in ({EVERYONE: number.total()}, number):
+        rows = [(tenant, sign * places) for tenant, places in sorted(changes.items())]
+        values = {"provider": provider, "served_at": served_at, "rows": json.dumps(rows)}
+        tx.connection.execute(statement, values)
+
+
+_ADD = {
+    dialect: sa.text(
+        f"WITH changes AS ({changes}) UPDATE lanes "  # noqa: S608 - our own two texts
+        "SET in_flight = lanes.in_flight + changes.places, "
+        "served_at = COALESCE(CAST(:served_at AS bigint), lanes.served_at) FROM changes "
+        "WHERE lanes.provider = :provider AND lanes.tenant = changes.tenant"
+    )
+    for dialect, changes in {
+        "sqlite": "SELECT json_extract(value,'$[0]') AS tenant, json_extract(value,'$[1]') AS places "
+        "FROM json_each(:rows)",
+        "postgresql": "SELECT value->>0 AS tenant, CAST(value->>1 AS bigint) AS places "
+        "FROM json_array_elements(CAST(:rows AS json))",
+    }.items()
+}
