@@ -1,5 +1,6 @@
 """The tables, once, for SQLite and PostgreSQL alike; a module a group."""
 
+from resources.database.schema.alerts import alerts
 from resources.database.schema.base import metadata
 from resources.database.schema.decided import decisions, pauses, selections
 from resources.database.schema.index import search_entries, search_tags
@@ -28,6 +29,7 @@ from resources.database.schema.written import (
 )
 
 __all__ = [
+    "alerts",
     "attempts",
     "audit",
     "batch_items",

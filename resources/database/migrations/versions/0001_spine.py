@@ -25,6 +25,35 @@ depends_on = None
 
 def upgrade() -> None:
     op.create_table(
+        "alerts",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("tenant", sa.Text(), nullable=False),
+        sa.Column("severity", sa.Text(), nullable=False),
+        sa.Column("title", sa.Text(), nullable=False),
+        sa.Column("facts", sa.Text(), nullable=False),
+        sa.Column("link_window", sa.Text(), nullable=True),
+        sa.Column("link_path", sa.Text(), nullable=True),
+        sa.Column("first_at", sa.BigInteger(), nullable=False),
+        sa.Column("last_at", sa.BigInteger(), nullable=False),
+        sa.Column("count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("sent_at", sa.BigInteger(), nullable=True),
+        sa.Column("cleared_at", sa.BigInteger(), nullable=True),
+        sa.Column("next_try_at", sa.BigInteger(), nullable=False),
+        sa.Column("tries", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("last_error", sa.Text(), nullable=True),
+        sa.Column("claim", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("claimed_until", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_alerts"),
+    )
+    op.create_index(
+        "ix_alerts_unsent",
+        "alerts",
+        ["next_try_at"],
+        unique=False,
+        sqlite_where=sa.text("sent_at IS NULL AND cleared_at IS NULL"),
+        postgresql_where=sa.text("sent_at IS NULL AND cleared_at IS NULL"),
+    )
+    op.create_table(
         "audit",
         sa.Column(
             "id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False
