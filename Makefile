@@ -35,9 +35,10 @@ demo: $(SETUP)
 dev: $(SETUP)
 	$(BIN)/reelwright dev
 
-# On SQLite and on PostgreSQL, which the tests start themselves: one a worker.
+# On SQLite and on PostgreSQL, which the tests start themselves: one a worker. Workers share a hash seed,
+# as they must collect the same tests in the same order; it differs from run to run.
 test: $(SETUP)
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks
