@@ -35,7 +35,7 @@ def upgrade() -> None:
         sa.Column("link_path", sa.Text(), nullable=True),
         sa.Column("first_at", sa.BigInteger(), nullable=False),
         sa.Column("last_at", sa.BigInteger(), nullable=False),
-        sa.Column("count", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("raised", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("sent_at", sa.BigInteger(), nullable=True),
         sa.Column("cleared_at", sa.BigInteger(), nullable=True),
         sa.Column("next_try_at", sa.BigInteger(), nullable=False),

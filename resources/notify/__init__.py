@@ -1,0 +1,1 @@
+"""Telling people: a log, a webhook or e-mail, chosen by one setting."""
