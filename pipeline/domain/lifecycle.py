@@ -201,12 +201,13 @@ class WishFacts:
     is_declined: bool = False  #: newest decision on its output
     is_accepted: bool = False
     is_wanted: bool = True  #: its slot wants this rendition
+    is_withdrawn: bool = False  #: its slot was emptied by a person
     by_approval: bool = False  #: the campaign publishes on approval
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The word, and why: parked reasons, `overdue`, `cancel_wanted`, `not_selected`."""
+    """The word, and why: parked reasons, `overdue`, `cancel_wanted`, `not_selected`, `withdrawn`."""
 
     word: Word
     why: tuple[str, ...] = ()
@@ -214,6 +215,8 @@ class Projection:
     @property
     def retry_after_seconds(self) -> int | None:
         """How soon asking again makes sense; None when nothing moves by itself."""
+        if "withdrawn" in self.why:
+            return None
         return RETRY_HINT_SECONDS.get(self.word)
 
 
@@ -275,4 +278,6 @@ def _project_owned(wish: WishFacts, attempt: AttemptState) -> Projection:
         return Projection(_W.SUPERSEDED)
     if attempt is _A.INDEXED and wish.by_approval and not wish.is_accepted:
         return Projection(_W.AWAITING_ACCEPTANCE)
-    return Projection(_W.PROCESSING, (str(wish.parked),) if wish.parked else ())
+    since = [("cancel_wanted", wish.cancel_wanted), ("withdrawn", wish.is_withdrawn)]
+    why = (*((str(wish.parked),) if wish.parked else ()), *(why for why, holds in since if holds))
+    return Projection(_W.PROCESSING, why)

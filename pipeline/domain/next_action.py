@@ -55,6 +55,7 @@ class ItemFacts:
     is_accepted: bool = False
     is_declined: bool = False
     is_purged: bool = False
+    is_withdrawn: bool = False  #: its slot was emptied by a person and nothing was wanted since
     may_try_anew: bool = False
 
 
@@ -136,6 +137,8 @@ def _owned(item: ItemFacts) -> NextAction:
         return NextAction(Action.REVIEW_REASON, f"its owned media is {item.parked}")
     if item.is_published:
         return NextAction(Action.NOTHING, "published in its slot")
+    if not item.is_selected or not item.is_wanted:
+        return NextAction(Action.NOTHING, "kept for audit; its slot wants another")
     if item.attempt is AttemptState.STORED:
         stage = Stage.PUBLISH if item.is_derived else Stage.DERIVE
         if item.is_paused:
@@ -145,8 +148,8 @@ def _owned(item: ItemFacts) -> NextAction:
 
 
 def _indexed(item: ItemFacts) -> NextAction:
-    if not item.is_selected or not item.is_wanted:
-        return NextAction(Action.NOTHING, "kept for audit; its slot wants another")
+    if item.is_withdrawn:
+        return NextAction(Action.NOTHING, "a person took it out of its slot; `accept` shows it again")
     if item.is_declined:
         return NextAction(Action.NOTHING, "a reviewer declined it")
     if item.by_approval and not item.is_accepted:

@@ -124,6 +124,7 @@ def _columns() -> list[sa.ColumnElement[Any]]:
         "provider": renditions.c.provider,
         "wanted_rendition": slots.c.wanted_rendition,
         "published_rendition": slots.c.published_rendition,
+        "publication_moves": slots.c.version,
         "published_at": publications.c.from_at,
         "attempt": attempts.c.id,
         "attempt_number": attempts.c.number,

@@ -154,6 +154,12 @@ def _projection(row: sa.Row[Any], now: int) -> Projection:
     return replace(found, why=(*found.why, *parked, *strange))
 
 
+def is_withdrawn(row: sa.Row[Any]) -> bool:
+    """Whether its slot was emptied by a person, and is still empty, while it waits to be shown again."""
+    was_emptied = row.published_rendition is None and row.publication_moves > 0
+    return bool(was_emptied and row.was_ready)
+
+
 def _facts(row: sa.Row[Any], now: int) -> WishFacts:
     has_attempt = row.attempt is not None
     return WishFacts(
@@ -173,6 +179,7 @@ def _facts(row: sa.Row[Any], now: int) -> WishFacts:
         is_declined=row.verdict == "decline",
         is_accepted=row.verdict == "accept",
         is_wanted=row.wanted_rendition == row.rendition,
+        is_withdrawn=is_withdrawn(row),
         by_approval=row.publish == Publish.ON_APPROVAL,
     )
 

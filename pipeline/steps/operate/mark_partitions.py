@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipeline.domain.follow_ons import Topic
 from pipeline.steps.answer.standing import Part, Standing, standings
 from resources.database.database import Database, Transaction
 from resources.database.marks import (
@@ -25,6 +26,7 @@ from resources.database.marks import (
     told_of,
     without_partition,
 )
+from resources.database.transitions import message, post
 
 SECOND = 1_000_000
 #: Observations of one campaign's part lie at least this far apart. After this long a claim that was never
@@ -145,7 +147,18 @@ def when(said: Said | None, say: Say, fingerprint: str, now: int) -> int | None:
 
 
 def _settle(tx: Transaction, one: _Telling) -> bool:
+    post(tx, [_complete(tx, one, saying.standing) for saying in one.sayings if _is_end(saying)])
     return settle(tx, one.mark, one.claimed, one.told, later_at=one.later_at)
+
+
+def _is_end(saying: Saying) -> bool:
+    return saying.say is Say.MATERIALIZED and saying.standing.part is Part.TAG_INDEX
+
+
+def _complete(tx: Transaction, one: _Telling, standing: Standing) -> dict[str, Any]:
+    """The receipt learns the outcome, whatever it is: also when some of its wishes failed (I1)."""
+    revision = f"{standing.campaign}/r{standing.revision}"
+    return message(tx, Topic.CAMPAIGN_COMPLETE, one.mark.tenant, revision, standing.fingerprint)
 
 
 def is_green(database: Database, campaign: str) -> bool:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from pipeline.domain.lifecycle import AttemptState, ObjectState, Parked, SourceSetState, Submission
 from pipeline.domain.next_action import Action, ItemFacts, NextAction, next_action
 from pipeline.domain.provider_terms import ProviderTerms
+from pipeline.steps.answer.status import is_withdrawn
 from pipeline.steps.operate.retry import may_try_anew
 from resources.database.database import Database
 from resources.database.pauses import active_pauses, is_paused
@@ -117,6 +118,7 @@ def _facts(
         is_accepted=row.verdict == "accept",
         is_declined=row.verdict == "decline",
         is_purged=row.object_state == ObjectState.PURGED,
+        is_withdrawn=is_withdrawn(row),
         may_try_anew=may_try_anew(work, work.attempts_made, terms.get(work.provider)),
     )
 

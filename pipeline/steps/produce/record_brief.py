@@ -31,6 +31,7 @@ from resources.database.campaigns import (
     write_settings,
 )
 from resources.database.database import Transaction
+from resources.database.index_entries import say_campaign_again
 from resources.database.objects import plain
 from resources.database.planning import selected_outputs
 from resources.database.revisions import (
@@ -187,6 +188,7 @@ def _settle_settings(tx: Transaction, campaign: sa.Row[Any], delivery: Delivery)
     tags_version = 1 if newest is None else newest.tags_version + is_retag
     is_raised = _settle_budget(tx, campaign, delivery)
     write_settings(tx, campaign, wanted, number=number, tags_version=tags_version, actor=delivery.actor)
+    say_campaign_again(tx, campaign.id)
     if is_raised:
         post(tx, [message(tx, Topic.BUDGET_FREED, campaign.tenant, campaign.id, str(number))])
     if is_retag or (newest is not None and newest.publish != columns["publish"]):

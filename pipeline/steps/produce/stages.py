@@ -27,6 +27,7 @@ from pipeline.steps.produce.publish import publish_group
 from pipeline.steps.produce.receipts import write_due_receipts
 from pipeline.steps.produce.retrieve import retrieve_group
 from pipeline.steps.produce.sources import Intake
+from pipeline.steps.produce.spool import sweep_spool
 from pipeline.steps.produce.submit import Submitting, submit_lot
 from resources.adapters import Adapters
 from resources.database.claims import claim_stage
@@ -91,6 +92,8 @@ def _submit(adapters: Adapters, campaign: str | None) -> LotReport:
 
 
 def _retrieve(adapters: Adapters, campaign: str | None) -> LotReport:
+    """What dead workers left in the spool goes first: a full disk would stop everybody."""
+    sweep_spool(adapters.database, adapters.spool)
     return work_lot(
         adapters.database,
         Stage.RETRIEVE,
