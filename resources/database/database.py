@@ -88,8 +88,7 @@ class Database:
         with self.engine.connect() as connection, connection.begin():
             transaction = Transaction(connection, operation_id, self.clock(connection))
             results.append(work(transaction))
-            if not _has_audit(connection, operation_id):
-                connection.execute(operations.insert().values(id=operation_id, at=transaction.now))
+            connection.execute(_UNLESS_AUDITED, {"id": operation_id, "at": transaction.now})
 
     def _happened(self, operation_id: str) -> bool:
         """Whether the transaction of *operation_id* is durable; waits for the database to come back."""
@@ -105,6 +104,13 @@ class Database:
                     raise
                 time.sleep(PAUSE_SECONDS)
         raise AssertionError("unreachable")
+
+
+#: An operation without an audit row leaves one of its own, so that it can be looked up.
+_UNLESS_AUDITED = sa.text(
+    "INSERT INTO operations (id, at) SELECT CAST(:id AS text), CAST(:at AS bigint) "
+    "WHERE NOT EXISTS (SELECT 1 FROM audit WHERE operation_id = :id)"
+)
 
 
 def _has_audit(connection: sa.Connection, operation_id: str) -> bool:

@@ -11,15 +11,18 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
 
 from resources.database.database import Transaction
+from resources.database.frozen import Frozen, freeze, given
 from resources.database.schema import attempts, campaigns, lanes
 from resources.database.upsert import insert_for
 
 EVERYONE = "*"
+_FREE = (lanes.c.cap - lanes.c.in_flight).label("free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +59,27 @@ def set_caps(tx: Transaction, provider: str, *, cap: int, tenant_cap: int) -> No
 
 def open_lanes(tx: Transaction, provider: str) -> Lanes:
     """Lock and read the counters of *provider*. Everyone's row is the gate: it is always locked first."""
-    everyone = tx.connection.execute(
-        sa.select(lanes).where(lanes.c.provider == provider, lanes.c.tenant == EVERYONE).with_for_update()
-    ).one_or_none()
+    dialect = tx.connection.dialect.name
+    everyone = _gate(dialect).run(tx.connection, provider=provider).one_or_none()
     if everyone is None:
         return Lanes(0, ())
-    rows = tx.connection.execute(
-        sa.select(lanes)
-        .where(lanes.c.provider == provider, lanes.c.tenant != EVERYONE, lanes.c.in_flight < lanes.c.cap)
-        .order_by(lanes.c.served_at, lanes.c.tenant)
-    ).all()
-    free = tuple(Lane(row.tenant, row.cap - row.in_flight) for row in rows)
-    return Lanes(max(0, everyone.cap - everyone.in_flight), free)
+    rows = _with_room(dialect).run(tx.connection, provider=provider)
+    free = tuple(Lane(row.tenant, row.free) for row in rows)
+    return Lanes(max(0, everyone.free), free)
+
+
+@lru_cache(maxsize=2)
+def _gate(dialect: str) -> Frozen:
+    row = sa.select(_FREE).where(lanes.c.provider == given("provider"), lanes.c.tenant == EVERYONE)
+    return freeze(dialect, row.with_for_update())
+
+
+@lru_cache(maxsize=2)
+def _with_room(dialect: str) -> Frozen:
+    rows = sa.select(lanes.c.tenant, _FREE).where(
+        lanes.c.provider == given("provider"), lanes.c.tenant != EVERYONE, _FREE > 0
+    )
+    return freeze(dialect, rows.order_by(lanes.c.served_at, lanes.c.tenant))
 
 
 def count_in(tx: Transaction, provider: str, tenants: Sequence[str]) -> None:
@@ -104,7 +116,7 @@ def _add(
 
 _ADD = {
     dialect: sa.text(
-        f"WITH changes AS ({changes}) UPDATE lanes "  # noqa: S608 - our own two texts
+        f"WITH changes AS MATERIALIZED ({changes}) UPDATE lanes "  # noqa: S608 - our own two texts
         "SET in_flight = lanes.in_flight + changes.places, "
         "served_at = COALESCE(CAST(:served_at AS bigint), lanes.served_at) FROM changes "
         "WHERE lanes.provider = :provider AND lanes.tenant = changes.tenant"
