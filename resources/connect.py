@@ -24,6 +24,8 @@ from resources.database.database import Database
 from resources.database.engine import READ_ONLY
 from resources.database.migrate import require_current
 from resources.media import Sandbox
+from resources.notify.channels import notifier
+from resources.notify.protocol import Outlet, Window
 from resources.object_store.local import LocalStore
 from resources.object_store.protocol import ObjectStore
 from resources.providers.registry import adapters as provider_adapters
@@ -81,6 +83,15 @@ def tag_index(settings: Settings, database: Database) -> TagIndex:
     if settings.index_url != "sql":
         raise BadSettings("index_url", f"{settings.index_url!r} is not known", "use `sql`")
     return SqlTagIndex(database.engine, database.engine.execution_options(**READ_ONLY))
+
+
+def alert_outlet(settings: Settings) -> Outlet:
+    """Where alerts go; raises `BadSettings` for a channel that cannot be used as it is written."""
+    windows = {Window.DAGSTER: settings.dagster_window, Window.API: settings.api_window}
+    channel = notifier(
+        settings.alerts.get_secret_value(), sender=settings.alert_from, recipients=settings.alert_to
+    )
+    return Outlet(channel, windows, settings.alert_repeat_hours * 3600.0)
 
 
 def provider_terms(settings: Settings) -> Mapping[str, ProviderTerms]:

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, Command] = {
     "resolve": Command("claims:resolve", "Give the verdict on a submission whose answer was lost."),
     "inspect": Command("inspect:inspect", "Say what each file is and whether it would be taken."),
     "doctor": Command("doctor:doctor", "Check that everything Reelwright stands on works."),
+    "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),
     "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
     "dev": Command("dev:dev", "Start Dagster's UI and daemon and the local renderer together."),
     "demo": Command("demo:demo", "Run a sample campaign from brief to published videos."),

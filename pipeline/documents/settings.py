@@ -25,6 +25,9 @@ FILE = "reelwright.yaml"
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
 Port = Annotated[int, Field(ge=1, le=65_535)]
+WindowUrl = Annotated[
+    str, StringConstraints(pattern=r"^(https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[^\s?#\\]*)?)?$")
+]
 
 
 class Settings(BaseModel):
@@ -43,6 +46,13 @@ class Settings(BaseModel):
     renderer_url: str = ""  #: where the local renderer listens, if not where the provider list says
     actor: Name = "operator"  #: who acts on the command line
     dagster_port: Port = 3000
+    dagster_url: WindowUrl = ""  #: where people reach Dagster's window; empty: its port on this machine
+    api_port: Port = 3001
+    api_url: WindowUrl = ""  #: where people reach the HTTP API; empty: its port on this machine
+    alerts: SecretStr = SecretStr("log")  #: log, https://…, or smtp+starttls://… (`resources.notify`)
+    alert_from: str = ""  #: of e-mail
+    alert_to: str = ""  #: of e-mail; several with commas
+    alert_repeat_hours: Annotated[int, Field(ge=1, le=720)] = 12  #: until what persists is told again
 
     @model_validator(mode="after")
     def _absolute(self) -> Self:
@@ -67,6 +77,16 @@ class Settings(BaseModel):
     @property
     def spool(self) -> Path:
         return self.home / "spool"
+
+    @property
+    def dagster_window(self) -> str:
+        """The base of links into Dagster's window, without a slash at its end."""
+        return self.dagster_url.rstrip("/") or f"http://127.0.0.1:{self.dagster_port}"
+
+    @property
+    def api_window(self) -> str:
+        """The base of links to the HTTP API, without a slash at its end."""
+        return self.api_url.rstrip("/") or f"http://127.0.0.1:{self.api_port}"
 
 
 def read_settings(environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Settings:

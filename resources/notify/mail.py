@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import logging
 import smtplib
 import ssl
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from email.utils import formatdate
 
 from pipeline.domain.errors import RemoteUnavailable
 from resources.notify.protocol import Notice, headline, text
+
+LOGGER = logging.getLogger("reelwright.alerts")
 
 SECONDS = 10.0
 
@@ -65,14 +68,14 @@ class MailNotifier:
         self._trust = trust or ssl.create_default_context()
 
     def send(self, notice: Notice) -> None:
-        """Sent once the server took it for every recipient; for some alone is not enough."""
+        """Sent once the server took it for anybody: trying again would tell the others every time."""
         try:
             with self._connected() as server:
                 refused = server.send_message(self._message(notice))
         except tuple(kind for kind, _ in _REASONS) as error:
             raise self._trouble(next(word for kind, word in _REASONS if isinstance(error, kind))) from None
         if refused:
-            raise self._trouble("recipients_refused")
+            LOGGER.warning("mail server %s refused %d recipients", self._server.host, len(refused))
 
     def _trouble(self, reason: str) -> RemoteUnavailable:
         """Without the server's own words, which may repeat addresses or credentials."""

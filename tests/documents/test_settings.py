@@ -43,6 +43,21 @@ def test_an_empty_variable_is_no_setting(tmp_path: Path) -> None:
     assert read_settings({"REELWRIGHT_ACTOR": ""}, tmp_path).actor == "ada"
 
 
+def test_windows_are_on_this_machine_unless_people_reach_them_elsewhere(tmp_path: Path) -> None:
+    here = read_settings({"REELWRIGHT_API_PORT": "4001"}, tmp_path)
+    there = read_settings({"REELWRIGHT_API_URL": "https://ops.example.com/reelwright/"}, tmp_path)
+
+    assert (here.dagster_window, here.api_window) == ("http://127.0.0.1:3000", "http://127.0.0.1:4001")
+    assert there.api_window == "https://ops.example.com/reelwright"
+
+
+def test_where_alerts_go_is_a_secret(tmp_path: Path) -> None:
+    settings = read_settings({"REELWRIGHT_ALERTS": "https://hooks.example.com/s3cret"}, tmp_path)
+
+    assert settings.alerts.get_secret_value() == "https://hooks.example.com/s3cret"
+    assert "s3cret" not in repr(settings) + str(settings)
+
+
 def test_a_password_is_used_and_never_shown(tmp_path: Path) -> None:
     url = "postgresql://reelwright:s3cret@db/reelwright"
 
@@ -58,6 +73,10 @@ def test_a_password_is_used_and_never_shown(tmp_path: Path) -> None:
         ({"REELWRIGHT_DAGSTER_PORT": "many"}, "REELWRIGHT_DAGSTER_PORT"),
         ({"REELWRIGHT_DAGSTER_PORT": "0"}, "REELWRIGHT_DAGSTER_PORT"),
         ({"REELWRIGHT_ACTOR": "a b"}, "REELWRIGHT_ACTOR"),
+        ({"REELWRIGHT_API_PORT": "65536"}, "REELWRIGHT_API_PORT"),
+        ({"REELWRIGHT_API_URL": "ops.example.com"}, "REELWRIGHT_API_URL"),
+        ({"REELWRIGHT_DAGSTER_URL": "https://ops.example.com/?token=1"}, "REELWRIGHT_DAGSTER_URL"),
+        ({"REELWRIGHT_ALERT_REPEAT_HOURS": "0"}, "REELWRIGHT_ALERT_REPEAT_HOURS"),
         ({"REELWRIGHT_SETTINGS": "/nowhere/at/all.yaml"}, "REELWRIGHT_SETTINGS"),
     ],
 )
