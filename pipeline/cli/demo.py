@@ -27,6 +27,7 @@ from pipeline.steps.answer.status import WishStatus, counts, status
 from pipeline.steps.operate.mark_partitions import is_green
 from resources.connect import connected
 from resources.database.database import Database
+from resources.database.due import due_by_stage
 from resources.database.migrate import migrate
 from resources.database.shown import metered
 from resources.database.wish_facts import Wanted
@@ -36,7 +37,7 @@ CAMPAIGN = f"{TENANT}.{FOLDER}"
 STARTS = "generation_starts"
 #: The whole takes two minutes on two busy cores; past this something is wrong.
 DEMO_SECONDS = 600.0
-#: How long the end waits for Dagster's window to hear that everything is complete.
+#: How long the end waits for Dagster's window to hear that everything is complete, and for the receipt.
 TOLD_SECONDS = 60.0
 LOOK_SECONDS = 1.0
 
@@ -92,10 +93,18 @@ def _follow(database: Database, found: Running) -> None:
             show(_words(wishes), counts(wishes).ready, len(wishes))
             _wait(found, until)
         show(_words(wishes), counts(wishes).ready, len(wishes))
+    say("telling Dagster, and writing the receipt …")
     until = time.monotonic() + TOLD_SECONDS
-    while not is_green(database, CAMPAIGN) and time.monotonic() < until:
+    while not _is_settled(database) and time.monotonic() < until:
         found.require_alive()
         time.sleep(LOOK_SECONDS)
+
+
+def _is_settled(database: Database) -> bool:
+    """Dagster was told, and nothing is left to do: the receipt is written too."""
+    with database.reading() as connection:
+        is_due = any(due_by_stage(connection, database.clock(connection)).values())
+    return not is_due and is_green(database, CAMPAIGN)
 
 
 def _wait(found: Running, until: float) -> None:

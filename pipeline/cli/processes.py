@@ -198,7 +198,10 @@ def _dagster(port: int) -> list[str]:
 
 
 def start(name: str, argv: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path) -> Child:
-    with log.open("ab") as output:
+    """A program on a leash, its output in *log*; the log of the start before is kept as NAME.previous.log."""
+    if log.exists():
+        log.replace(log.with_suffix(".previous.log"))
+    with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", "pipeline.cli.leash", *argv],
             stdin=subprocess.PIPE,
