@@ -135,7 +135,7 @@ def _waiting_of(
 ) -> Sequence[sa.Row[Any]]:
     """What is due longest of each tenant, up to its quota."""
     dialect = tx.connection.dialect.name
-    found = _seeks(dialect, campaign is not None).run(
+    found = _seeks(dialect, campaign is not None).rows(
         tx.connection,
         provider=provider,
         campaign=campaign,

@@ -8,7 +8,7 @@ walk costs more than the seeks do. A frozen statement is found by its text, by S
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -29,8 +29,8 @@ class Frozen:
     text: sa.TextClause
     constants: Mapping[str, Any]
 
-    def run(self, connection: sa.Connection, **values: Any) -> sa.CursorResult[Any]:
-        return connection.execute(self.text, {**self.constants, **values})
+    def rows(self, connection: sa.Connection, **values: Any) -> Sequence[sa.Row[Any]]:
+        return connection.execute(self.text, {**self.constants, **values}).all()
 
 
 def given(name: str) -> sa.BindParameter[Any]:

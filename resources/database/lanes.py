@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -60,12 +60,11 @@ def set_caps(tx: Transaction, provider: str, *, cap: int, tenant_cap: int) -> No
 def open_lanes(tx: Transaction, provider: str) -> Lanes:
     """Lock and read the counters of *provider*. Everyone's row is the gate: it is always locked first."""
     dialect = tx.connection.dialect.name
-    everyone = _gate(dialect).run(tx.connection, provider=provider).one_or_none()
-    if everyone is None:
+    everyone = _gate(dialect).rows(tx.connection, provider=provider)
+    if not everyone:
         return Lanes(0, ())
-    rows = _with_room(dialect).run(tx.connection, provider=provider)
-    free = tuple(Lane(row.tenant, row.free) for row in rows)
-    return Lanes(max(0, everyone.free), free)
+    rows = _with_room(dialect).rows(tx.connection, provider=provider)
+    return Lanes(max(0, everyone[0].free), tuple(Lane(row.tenant, row.free) for row in rows))
 
 
 @lru_cache(maxsize=2)
@@ -83,9 +82,10 @@ def _with_room(dialect: str) -> Frozen:
 
 
 def count_in(tx: Transaction, provider: str, tenants: Sequence[str]) -> None:
-    """Count in what was claimed of *tenants*, once for each name; they were served now."""
+    """Count in what was claimed of *tenants*, once for each name; `open_lanes` has locked the gate."""
     if tenants:
-        _add(tx, provider, Counter(tenants), served_at=tx.now)
+        number = Counter(tenants)
+        _add(tx, provider, {EVERYONE: number.total(), **number}, served_at=tx.now)
 
 
 def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
@@ -100,18 +100,15 @@ def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
         .returning(attempts.c.provider, attempts.c.tenant)
     ).all()
     for provider in sorted({row.provider for row in left}):
-        _add(tx, provider, Counter(row.tenant for row in left if row.provider == provider), sign=-1)
+        number = Counter(row.tenant for row in left if row.provider == provider)
+        _add(tx, provider, {EVERYONE: -number.total()})
+        _add(tx, provider, {tenant: -places for tenant, places in number.items()})
 
 
-def _add(
-    tx: Transaction, provider: str, number: Counter[str], *, sign: int = 1, served_at: int | None = None
-) -> None:
-    """Change the counters, everyone's first (see `open_lanes`), then the tenants' together."""
-    statement = _ADD[tx.connection.dialect.name]
-    for changes in ({EVERYONE: number.total()}, number):
-        rows = [(tenant, sign * places) for tenant, places in sorted(changes.items())]
-        values = {"provider": provider, "served_at": served_at, "rows": json.dumps(rows)}
-        tx.connection.execute(statement, values)
+def _add(tx: Transaction, provider: str, changes: Mapping[str, int], *, served_at: int | None = None) -> None:
+    """Change counters in one statement, in no order of locks: everyone's, the gate, is ours before."""
+    values = {"provider": provider, "served_at": served_at, "rows": json.dumps(list(changes.items()))}
+    tx.connection.execute(_ADD[tx.connection.dialect.name], values)
 
 
 _ADD = {
