@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 import rich
 from rich.table import Table
 
-from benchmarks import claims, transitions
+from benchmarks import claims, polling, transitions
 from benchmarks.figures import Figure
 
 BENCHMARKS: Mapping[str, Callable[[], Iterator[Figure]]] = {
     "transitions": transitions.benchmark,
     "claims": claims.benchmark,
+    "polling": polling.benchmark,
 }
 
 
