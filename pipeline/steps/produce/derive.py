@@ -79,7 +79,7 @@ def derive_group(
 
     Words: `derived`, `rests` (nobody wants it shown), `parked` (underivable), `postponed`, `lost`.
     """
-    deriving = _Deriving(database, store, sandbox, transforms, spool, actor)
+    deriving = Deriving(database, store, sandbox, transforms, spool, actor)
     with database.reading() as connection:
         sources = objects_by_id(connection, {row.object for row in rows})
         standing = outputs(connection, [row.id for row in rows])
@@ -94,7 +94,7 @@ def derive_group(
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class Made:
     """One picture, durable under its key; `sha256` and `size_bytes` are of what lies there."""
 
     file: DerivativeFile
@@ -104,7 +104,9 @@ class _Made:
 
 
 @dataclass(frozen=True, slots=True)
-class _Deriving:
+class Deriving:
+    """Making the pictures of claimed attempts, and what becomes of those of a derive lot."""
+
     database: Database
     store: ObjectStore
     sandbox: Sandbox
@@ -114,7 +116,7 @@ class _Deriving:
 
     def one(self, row: sa.Row[Any], source: sa.Row[Any]) -> ItemResult:
         try:
-            made = () if self._has_manifest(source) else self._make(row, source)
+            made = self.pictures(row, source)
             return self._commit(row, lambda tx: self._complete(tx, row, source, made), "derived")
         except Underivable as refusal:
             return self._park(row, refusal.reason, str(refusal))
@@ -140,18 +142,23 @@ class _Deriving:
         resting = Transition("attempt", row, None, self.actor, "not_wanted", facts=facts, release=True)
         return self._commit(row, lambda tx: apply_one(tx, resting), "rests")
 
-    def _has_manifest(self, source: sa.Row[Any]) -> bool:
-        with self.database.reading() as connection:
-            return self._pictures(connection, source) is not None
+    def pictures(self, row: sa.Row[Any], source: sa.Row[Any]) -> Sequence[Made]:
+        """Every picture of the set, durable in the store; empty where the manifest is complete already.
 
-    def _pictures(self, connection: sa.Connection, source: sa.Row[Any]) -> Sequence[sa.Row[Any]] | None:
+        Raises Underivable, SandboxFailed and StoreUnavailable.
+        """
+        with self.database.reading() as connection:
+            is_complete = self._manifest(connection, source) is not None
+        return () if is_complete else self._make(row, source)
+
+    def _manifest(self, connection: sa.Connection, source: sa.Row[Any]) -> Sequence[sa.Row[Any]] | None:
         """The pictures of these bytes under this version when the set has its full number, else None."""
         of = source.tenant, source.sha256
         found = manifests(connection, self.transforms.version, {of}).get(of, [])
         complete = {row.name for row in found} >= {one.name for one in self.transforms.derivatives}
         return found if complete else None
 
-    def _make(self, row: sa.Row[Any], source: sa.Row[Any]) -> Sequence[_Made]:
+    def _make(self, row: sa.Row[Any], source: sa.Row[Any]) -> Sequence[Made]:
         with spooled(self.spool, row, "source") as video, spooled(self.spool, row, "pictures") as folder:
             try:
                 read = self.store.get_to(source.key, video)
@@ -164,7 +171,7 @@ class _Deriving:
                 raise Underivable(refusal.reason, str(refusal)) from refusal
             return [self._keep(source, folder, file) for file in files]
 
-    def _keep(self, source: sa.Row[Any], folder: Path, file: DerivativeFile) -> _Made:
+    def _keep(self, source: sa.Row[Any], folder: Path, file: DerivativeFile) -> Made:
         path, extension = folder / file.filename, file.filename.rpartition(".")[2]
         key = derivative_key(source.tenant, source.sha256, self.transforms.version, file.name, extension)
         try:
@@ -173,9 +180,9 @@ class _Deriving:
             )
         except StoreConflict:
             return self._adopt(key, path, file)
-        return _Made(file, key, file.sha256, file.size_bytes)
+        return Made(file, key, file.sha256, file.size_bytes)
 
-    def _adopt(self, key: str, path: Path, file: DerivativeFile) -> _Made:
+    def _adopt(self, key: str, path: Path, file: DerivativeFile) -> Made:
         """Another release of the encoder may have been here: its picture stays when it is the right one."""
         self.store.get_to(key, path)
         try:
@@ -185,19 +192,21 @@ class _Deriving:
         found = (facts.display_width, facts.display_height, facts.container)
         if found != (file.width, file.height, file.format):
             raise Underivable("key_holds_other_bytes", f"{key} is another picture: {found}")
-        return _Made(file, key, facts.sha256, facts.size_bytes)
+        return Made(file, key, facts.sha256, facts.size_bytes)
 
-    def _complete(
-        self, tx: Transaction, row: sa.Row[Any], source: sa.Row[Any], made: Sequence[_Made]
-    ) -> None:
+    def _complete(self, tx: Transaction, row: sa.Row[Any], source: sa.Row[Any], made: Sequence[Made]) -> None:
         """Manifest, objects, uses and the fact that says so: all or nothing."""
         apply_one(tx, self._derived(row))
+        self.record(tx, row, source, made)
+
+    def record(self, tx: Transaction, row: sa.Row[Any], source: sa.Row[Any], made: Sequence[Made]) -> None:
+        """Own what was *made*, complete the manifest, and note that this attempt needs its pictures."""
         if made:
             ids = own(tx, [_object(source, one, self.transforms.version) for one in made])
             descend(tx, source.tenant, source.id, set(ids.values()))
             pictures = [_picture(one, ids[one.key]) for one in made]
             record_manifest(tx, source.tenant, source.sha256, self.transforms.version, pictures)
-        pictures_now = self._pictures(tx.connection, source)
+        pictures_now = self._manifest(tx.connection, source)
         if pictures_now is None:
             raise StoreUnavailable("manifest_changed", f"pictures of {source.key} were purged meanwhile")
         use(tx, [Use(one.object, "attempt", row.id, row.tenant) for one in pictures_now])
@@ -265,7 +274,7 @@ class _Deriving:
         return ItemResult(row.id, row.campaign, word, reason)
 
 
-def _object(source: sa.Row[Any], made: _Made, version: str) -> NewObject:
+def _object(source: sa.Row[Any], made: Made, version: str) -> NewObject:
     """Of the retention class of what it was made from."""
     return NewObject(
         tenant=source.tenant,
@@ -280,7 +289,7 @@ def _object(source: sa.Row[Any], made: _Made, version: str) -> NewObject:
     )
 
 
-def _picture(made: _Made, object_: str) -> Picture:
+def _picture(made: Made, object_: str) -> Picture:
     file = made.file
     return Picture(
         file.name, object_, file.width, file.height, file.format, made.size_bytes, file.at_source_width

@@ -37,13 +37,13 @@ def sync_index(
     with database.reading() as connection:
         due = due_entries(connection, database.clock(connection), limit)
     for slot in sorted({entry.slot for entry in due if entry.standing == CURRENT}):
-        if _is_behind(database, slot):
-            database.run(lambda tx, slot=slot: _retag(tx, slot, actor))  # type: ignore[misc]
+        if is_behind(database, slot):
+            database.run(lambda tx, slot=slot: retag(tx, slot, actor))  # type: ignore[misc]
     told = tell(database, index, [entry.id for entry in due])
     return Counter(str(one.heard) for one in told.values())
 
 
-def _is_behind(database: Database, slot: str) -> bool:
+def is_behind(database: Database, slot: str) -> bool:
     """Whether what the slot shows carries other required tags than hold now."""
     with database.reading() as connection:
         now_shown = published_of(connection, slot)
@@ -53,12 +53,13 @@ def _is_behind(database: Database, slot: str) -> bool:
         return bool(now_shown.tags_version != settings[now_shown.campaign].tags_version)
 
 
-def _retag(tx: Transaction, slot_id: str, actor: str) -> None:
-    """The same object under the tags that hold now; a slot that moved meanwhile needs none."""
+def retag(tx: Transaction, slot_id: str, actor: str) -> bool:
+    """The same object under the tags that hold now; False for a slot that needs none, or moved meanwhile."""
     slot, now_shown = lock_slot(tx, slot_id), published_of(tx.connection, slot_id)
     if slot is None or now_shown is None:
-        return
+        return False
     output = outputs(tx.connection, [now_shown.attempt])[now_shown.attempt]
     to = shown(output, settings_of(tx.connection, [output], tx.now)[output.campaign])
-    if now_shown.tags_version != to.tags_version:
-        move_pointer(tx, PointerMove(slot, PublicationMove.RETAG, to, actor, "required_tags_amended"))
+    if now_shown.tags_version == to.tags_version:
+        return False
+    return move_pointer(tx, PointerMove(slot, PublicationMove.RETAG, to, actor, "required_tags_amended"))
