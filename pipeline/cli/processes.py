@@ -100,8 +100,8 @@ def running(
             child = start(name, argv, environment, home, logs / f"{name}.log")
             children.append(child)
             wait_for_answer(child, port)
+        stack.callback(say, "stopping")
         yield Running(dagster_url, renderer_url, logs, tuple(children))
-        say("stopping")
 
 
 @contextmanager
