@@ -21,6 +21,14 @@ def still_ours(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> set[str]:
     )
 
 
+def is_leased(connection: sa.Connection, row: sa.Row[Any], now: int) -> bool:
+    """Whether *row* is still under the lease that it was claimed with, and that lease lasts."""
+    held = sa.select(attempts.c.id).where(
+        attempts.c.id == row.id, attempts.c.lease_token == row.lease_token, attempts.c.lease_until >= now
+    )
+    return connection.scalar(held) is not None
+
+
 def record_sends(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> None:
     """One row for each send that is about to happen, committed before its first byte."""
     tx.connection.execute(
@@ -71,11 +79,21 @@ def record_remote_job(tx: Transaction, row: sa.Row[Any], handle: str, *, found_b
     tx.connection.execute(insert.on_conflict_do_nothing())
 
 
+def possible_start(tx: Transaction, row: sa.Row[Any]) -> tuple[Usage, ...]:
+    """A send that may have been taken is booked as one possible start, once: it has one key."""
+    return () if _possible_starts(tx, row) else (Usage("starts_unconfirmed", 1, key=str(row.send_tries)),)
+
+
 def settled_starts(tx: Transaction, row: sa.Row[Any]) -> tuple[Usage, ...]:
     """Starts of an attempt that were booked as possible are not any more: what became of them is known."""
+    booked = _possible_starts(tx, row)
+    return (Usage("starts_unconfirmed", -booked, f"settled-{row.send_tries}"),) if booked else ()
+
+
+def _possible_starts(tx: Transaction, row: sa.Row[Any]) -> int:
     booked = tx.connection.scalar(
         sa.select(sa.func.sum(usage_facts.c.quantity)).where(
             usage_facts.c.attempt == row.id, usage_facts.c.meter == "starts_unconfirmed"
         )
     )
-    return (Usage("starts_unconfirmed", -int(booked), f"settled-{row.send_tries}"),) if booked else ()
+    return int(booked or 0)

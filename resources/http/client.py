@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json as json_text
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace, TracebackType
@@ -19,7 +19,7 @@ from yarl import URL
 
 from pipeline.domain.errors import RemoteUnavailable
 from pipeline.domain.polling import retry_after_from
-from resources.http.connecting import Phase, fetch_connector, phase_tracing, translated
+from resources.http.connecting import Phase, asking, fetch_connector, phase_tracing, translated
 from resources.http.encoding import decoded
 from resources.http.url_guard import UrlGuard, shown
 
@@ -65,7 +65,15 @@ class Stream:
 class HttpClient:
     """One a step. `request` is for provider APIs (trusted base URL), `stream` for untrusted URLs."""
 
-    def __init__(self, *, connections: int = 100, max_answer_bytes: int = MAX_ANSWER_BYTES) -> None:
+    def __init__(
+        self,
+        *,
+        connections: int = 100,
+        max_answer_bytes: int = MAX_ANSWER_BYTES,
+        may_post: Callable[[], bool] | None = None,
+    ) -> None:
+        """*may_post* is asked before the first byte of each POST; one that must not leave never does."""
+        self._request_class = asking(may_post) if may_post else aiohttp.ClientRequest
         self._connections = connections
         self._max_answer_bytes = max_answer_bytes
         self._sessions: dict[object, aiohttp.ClientSession] = {}
@@ -171,6 +179,7 @@ class HttpClient:
     async def _open(self, key: object, connector: aiohttp.TCPConnector) -> None:
         session = aiohttp.ClientSession(
             connector=connector,
+            request_class=self._request_class,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=_CHUNK,

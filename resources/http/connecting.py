@@ -83,6 +83,22 @@ async def _mark_connected(_: aiohttp.ClientSession, context: SimpleNamespace, __
     context.trace_request_ctx.phase.connected = True
 
 
+def asking(may_post: Callable[[], bool]) -> type[aiohttp.ClientRequest]:
+    """Requests that ask *may_post* once they are connected, before the first byte of a POST.
+
+    Asked without giving way to anything else of this process: a connection may take its seconds, and a
+    process may be frozen in them for as long as it pleases somebody.
+    """
+
+    class Asking(aiohttp.ClientRequest):
+        async def send(self, conn: Any) -> aiohttp.ClientResponse:
+            if self.method == "POST" and not may_post():
+                raise NeverConnected("no_longer_ours", "the POST may not be sent any more; nothing was")
+            return await super().send(conn)
+
+    return Asking
+
+
 def fetch_connector(permits: PermitsAddress | None) -> aiohttp.TCPConnector:
     """For untrusted URLs: no kept connection, and each address is checked where it is connected to.
 

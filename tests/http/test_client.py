@@ -192,3 +192,18 @@ def test_the_table_of_foreign_errors_is_complete() -> None:
     known = tuple(kind for kind, _ in REASONS)
 
     assert all(issubclass(kind, known) for kind in _leaves(aiohttp.ClientError))
+
+
+def test_a_post_that_may_not_be_sent_any_more_never_leaves() -> None:
+    """G3: the sender's lease is over; a GET is no send."""
+
+    async def scene() -> Site:
+        async with site(a=ok(b"")) as server, HttpClient(may_post=lambda: False) as client:
+            with pytest.raises(NeverConnected) as refused:
+                await client.request("POST", f"{server.url}/a")
+
+            assert refused.value.reason == "no_longer_ours"
+            assert (await client.request("GET", f"{server.url}/a")).status == 200
+            return server
+
+    assert [request.split()[0] for request in asyncio.run(scene()).requests] == ["GET"]

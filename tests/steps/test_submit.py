@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 import sqlalchemy as sa
 
 from resources.database import schema
+from resources.database.claims import claim_submissions
 from resources.database.database import Transaction
+from resources.providers.protocol import NotSent
 from tests.conftest import Clock
 from tests.database import rows
 from tests.steps.remote import Remote
@@ -249,8 +253,6 @@ def test_a_worker_that_lost_its_lease_records_evidence_and_moves_nothing(remote:
     [name] = remote.queue("r-1")
     one = remote.submitting
     one.open_lanes()
-    from resources.database.claims import claim_submissions
-
     claimed = remote.database.run(lambda tx: claim_submissions(tx, "fault", "slow worker"))
     ready, _ = one._prepare(claimed)
     sending, _ = remote.database.run(lambda tx: one.begin(tx, ready))
@@ -258,13 +260,83 @@ def test_a_worker_that_lost_its_lease_records_evidence_and_moves_nothing(remote:
     def take_over(tx: Transaction) -> None:
         tx.connection.execute(schema.attempts.update().values(lease_token=99))
 
-    remote.database.run(take_over)
-    import asyncio
-
     answers = asyncio.run(one.send(sending))
+    remote.database.run(take_over)
     [result] = remote.database.run(lambda tx: one.record(tx, sending, answers))
 
     assert result.word == "lost"
     assert remote.attempt(name).state == "submitting"
     [job] = rows.rows(remote.database, schema.remote_jobs)
     assert (job.attempt, job.bound) == (name, 0)
+
+
+@pytest.mark.parametrize("change", [{"lease_token": 99}, {"lease_until": 0}])
+def test_a_worker_that_lost_its_lease_before_the_post_sends_nothing(
+    remote: Remote, change: dict[str, int]
+) -> None:
+    """L7, G3: whoever has the attempt by now may have proven absence and sent it again."""
+    remote.queue("r-1")
+    one = remote.submitting
+    one.open_lanes()
+    claimed = remote.database.run(lambda tx: claim_submissions(tx, "fault", "frozen worker"))
+    ready, _ = one._prepare(claimed)
+    sending, _ = remote.database.run(lambda tx: one.begin(tx, ready))
+    remote.database.run(lambda tx: tx.connection.execute(schema.attempts.update().values(**change)))
+
+    [answer] = asyncio.run(one.send(sending))
+
+    assert answer == NotSent("no_longer_ours")
+    assert remote.renderer.bill() == []
+
+
+def test_a_second_send_that_fails_does_not_unsay_the_first(remote: Remote, clock: Clock) -> None:
+    """L1: back to `not_sent` only on proof that nothing was taken; a refused connection is none then."""
+    name = lose_the_answer(remote)
+    remote.renderer.kill()
+    clock.pass_seconds(6)
+    remote.reconcile()
+
+    row = remote.attempt(name)
+    assert (row.state, row.submission, row.lane_held) == ("submitting", "unknown", 1)
+    assert sum_meters(remote) == {"starts_unconfirmed": 1}
+
+
+def test_a_second_send_that_is_answered_settles_the_possible_start(remote: Remote, clock: Clock) -> None:
+    name = lose_the_answer(remote)
+    nothing = {"status": 200, "json": {"jobs": [], "cursor": None}}
+    remote.renderer.arm({"on": "GET /jobs", "reply": nothing})
+    clock.pass_seconds(6)
+
+    assert remote.reconcile() == {"accepted": 1}
+    assert remote.attempt(name).send_tries == 2
+    assert len(remote.renderer.bill()) == 1
+    assert sum_meters(remote) == {"generation_starts": 1, "starts_unconfirmed": 0}
+
+
+def test_a_lost_send_whose_inputs_are_gone_stays_unknown(remote: Remote, clock: Clock) -> None:
+    """Only a person writes off what may have been taken (L1), and its place stays taken (G10)."""
+    name = lose_the_answer(remote)
+    nothing = {"status": 200, "json": {"jobs": [], "cursor": None}}
+    remote.renderer.arm({"on": "GET /jobs", "reply": nothing})
+    rendition = schema.renditions.update().values(sources=["f" * 64])
+    remote.database.run(lambda tx: tx.connection.execute(rendition))
+    clock.pass_seconds(6)
+    remote.reconcile()
+
+    row = remote.attempt(name)
+    assert (row.state, row.submission, row.lane_held) == ("submitting", "unknown", 1)
+
+
+@pytest.mark.parametrize("remote", ["n"], indirect=True)
+def test_a_start_whose_sender_died_is_booked_as_possible(remote: Remote, clock: Clock) -> None:
+    """F1: nobody is left who could say that the answer was lost."""
+    remote.queue("r-1")
+    one = remote.submitting
+    one.open_lanes()
+    claimed = remote.database.run(lambda tx: claim_submissions(tx, "fault", "dead worker"))
+    ready, _ = one._prepare(claimed)
+    remote.database.run(lambda tx: one.begin(tx, ready))
+    clock.pass_seconds(70)
+
+    assert remote.reconcile() == {"awaiting_verdict": 1}
+    assert sum_meters(remote) == {"starts_unconfirmed": 1}

@@ -24,7 +24,12 @@ from pipeline.steps.produce.lot import ItemResult, Owner
 from pipeline.steps.produce.submit import Submitting
 from resources.database.claims import claim_unknown
 from resources.database.database import Database, Transaction
-from resources.database.sends import first_sent_at, record_remote_job, settled_starts
+from resources.database.sends import (
+    first_sent_at,
+    possible_start,
+    record_remote_job,
+    settled_starts,
+)
 from resources.database.transitions import Transition
 from resources.http.client import HttpClient
 from resources.providers.protocol import Found, LookUpAnswer
@@ -127,6 +132,7 @@ class Reconciling:
             self.actor,
             str(Parked.AWAITING_VERDICT),
             facts={"parked_reason": str(Parked.AWAITING_VERDICT), "next_poll_at": None},
+            usage=possible_start(tx, row),
             release=True,
         )
         return result_of(tx, transition, "awaiting_verdict")
@@ -144,6 +150,7 @@ class Reconciling:
                 "last_observation": json.dumps({"lost_looks": looks_of(row) + (tx.now >= sent)}),
                 "next_poll_at": max(tx.now + LOOK_SECONDS * SECOND, sent),
             },
+            usage=possible_start(tx, row),
             release=True,
         )
         return result_of(tx, transition, "looking")

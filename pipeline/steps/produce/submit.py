@@ -24,18 +24,23 @@ from pipeline.domain.provider_terms import ProviderTerms
 from pipeline.steps.produce.answers import bind, ended, not_sent, result_of
 from pipeline.steps.produce.inputs import Inputs, InputsGone
 from pipeline.steps.produce.lot import ItemResult, LotReport, work_lot
+from pipeline.steps.produce.sending import Sending, job_of, post_each
 from resources.database.attempts import attempts_by_id, renditions_of
 from resources.database.budgets import hold
 from resources.database.claims import claim_submissions
 from resources.database.database import Database, Transaction
 from resources.database.lanes import leave, set_caps
-from resources.database.sends import record_answer, record_sends, still_ours
-from resources.database.transitions import Transition, Usage, Verdict, apply
-from resources.http.client import HttpClient
+from resources.database.sends import (
+    possible_start,
+    record_answer,
+    record_sends,
+    settled_starts,
+    still_ours,
+)
+from resources.database.transitions import Transition, Verdict, apply
 from resources.object_store.protocol import ObjectStore
 from resources.providers.protocol import (
     Accepted,
-    InputImage,
     Job,
     NotSent,
     Provider,
@@ -50,16 +55,8 @@ LOOK_AFTER_SECONDS = 5
 #: An attempt whose inputs cannot be read now is tried again after this long.
 STORE_RETRY_SECONDS = 30
 
+_RESULTS: Mapping[type, str] = {Refused: "refused", NotSent: "not_sent"}
 _S = AttemptState
-
-
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """One attempt on its way: its row after the intent was committed, and what is sent."""
-
-    row: sa.Row[Any]
-    job: Job
-    n: int
 
 
 def submit_lot(
@@ -138,7 +135,7 @@ class Submitting:
             except StoreUnavailable as error:
                 results.append(self._postpone(row, error.reason))
             else:
-                ready.append((row, _job(row, rendition, images)))
+                ready.append((row, job_of(row, rendition, images)))
         return ready, results
 
     def begin(
@@ -189,19 +186,13 @@ class Submitting:
 
     def _as_they_are(self, tx: Transaction, held: Sequence[tuple[sa.Row[Any], Job]]) -> list[Sending]:
         now = attempts_by_id(tx.connection, [row.id for row, _ in held])
-        return [Sending(now[row.id], job, now[row.id].send_tries) for row, job in held]
+        return [
+            Sending(now[row.id], job, now[row.id].send_tries, row.submission == Submission.UNKNOWN)
+            for row, job in held
+        ]
 
     async def send(self, sending: Sequence[Sending]) -> list[SubmitAnswer]:
-        """One POST each, side by side. An adapter's own failure proves nothing about the job."""
-        async with HttpClient() as client:
-
-            async def one(job: Job) -> SubmitAnswer:
-                try:
-                    return await self.provider.submit(client, job)
-                except Exception as error:
-                    return SubmissionUnknown(f"adapter_{type(error).__name__}")
-
-            return list(await asyncio.gather(*(one(item.job) for item in sending)))
+        return await post_each(self.database, self.provider, sending)
 
     def record(
         self, tx: Transaction, sending: Sequence[Sending], answers: Sequence[SubmitAnswer]
@@ -217,7 +208,11 @@ class Submitting:
         match answer:
             case Accepted(handle):
                 record_answer(tx, row, item.n, "accepted", handle)
-                return bind(tx, row, handle, self.terms, found_by="answer", actor=self.actor)
+                usage = settled_starts(tx, row)
+                return bind(tx, row, handle, self.terms, found_by="answer", actor=self.actor, usage=usage)
+            case Refused() | NotSent() if item.was_lost:  # says nothing of the send before
+                record_answer(tx, row, item.n, _RESULTS[type(answer)], answer.reason)
+                return self._lose(tx, row, answer.reason)
             case Refused(outcome, reason):
                 record_answer(tx, row, item.n, "refused", reason)
                 return self._refuse(tx, row, outcome, reason)
@@ -255,7 +250,7 @@ class Submitting:
             self.actor,
             "submission_unknown",
             facts={"next_poll_at": tx.now + self.look_after_seconds * SECOND},
-            usage=(Usage("starts_unconfirmed", 1, key=str(row.send_tries)),),
+            usage=possible_start(tx, row),
             detail={"reason": reason},
             release=True,
         )
@@ -276,6 +271,8 @@ class Submitting:
         return result_of(tx, transition, "parked", str(Parked.OVER_BUDGET))
 
     def _give_up(self, row: sa.Row[Any], reason: str, problem: str) -> ItemResult:
+        if row.submission == Submission.UNKNOWN:
+            return self.database.run(lambda tx: self._lose(tx, row, reason))
         return self.database.run(
             lambda tx: ended(
                 tx,
@@ -290,6 +287,9 @@ class Submitting:
         )
 
     def _postpone(self, row: sa.Row[Any], reason: str) -> ItemResult:
+        if row.submission == Submission.UNKNOWN:
+            return self.database.run(lambda tx: self._lose(tx, row, reason))
+
         def work(tx: Transaction) -> ItemResult:
             transition = Transition(
                 "attempt",
@@ -304,18 +304,3 @@ class Submitting:
             return result_of(tx, transition, "postponed", reason)
 
         return self.database.run(work)
-
-
-def _job(row: sa.Row[Any], rendition: sa.Row[Any], images: Sequence[InputImage]) -> Job:
-    return Job(
-        reference=row.id,
-        idempotency_key=row.idempotency_key,
-        model=row.model,
-        settings=rendition.settings,
-        images=tuple(images),
-        copy=rendition.copy,
-        locale=rendition.locale,
-        width=rendition.width,
-        height=rendition.height,
-        duration_seconds=rendition.duration_seconds,
-    )
