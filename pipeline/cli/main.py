@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, Command] = {
     "doctor": Command("doctor:doctor", "Check that everything Reelwright stands on works."),
     "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),
     "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
+    "api": Command("api:api", "Serve status, previews and metrics over HTTP, to this machine alone."),
     "dev": Command("dev:dev", "Start Dagster's UI and daemon and the local renderer together."),
     "demo": Command("demo:demo", "Run a sample campaign from brief to published videos."),
 }

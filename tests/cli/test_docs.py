@@ -13,7 +13,14 @@ from pipeline.documents.brief import BriefDocument, read_brief
 from pipeline.documents.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/brief.md", "docs/cli.md", "docs/licences.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/brief.md",
+    "docs/cli.md",
+    "docs/licences.md",
+    "docs/metrics.md",
+)
 
 
 def _page(name: str) -> str:

@@ -17,7 +17,7 @@ from pipeline.domain import errors
 from tests.cli.desk import COMMAND, Desk
 
 #: Commands that run processes until they are stopped, or print a story.
-WITHOUT_JSON = {"dev", "demo"}
+WITHOUT_JSON = {"api", "dev", "demo"}
 HEAVY = ("sqlalchemy", "aiohttp", "pydantic", "dagster", "av", "PIL", "yaml", "alembic")
 
 
