@@ -84,6 +84,7 @@ class Remote:
     seconds: float = 0.0
     jobs: dict[str, RemoteJob] = field(default_factory=dict)
     fates: list[Fate] = field(default_factory=list)
+    posts: list[tuple[str, str]] = field(default_factory=list)  #: reference and key of each POST
 
     def starts(self) -> Counter[str]:
         """Remote jobs by attempt."""
@@ -109,6 +110,7 @@ class MemoryProvider:
         return LAG_SECONDS if self.reconciliation in lags else 0
 
     async def submit(self, _client: Any, job: Job) -> SubmitAnswer:
+        self.remote.posts.append((job.reference, job.idempotency_key))
         fate = self.remote.fates.pop(0) if self.remote.fates else Fate.ACCEPTED
         match fate:
             case Fate.NOT_SENT:
@@ -150,8 +152,7 @@ class MemoryProvider:
         seen = [
             Found(job.handle, job.reference)
             for job in self.remote.jobs.values()
-            if job.handle.startswith(f"{self.name}-")
-            and self.remote.seconds >= job.made_at + self.lookup_lag_seconds
+            if job.handle.startswith(f"{self.name}-") and self.remote.seconds >= job.made_at + LAG_SECONDS
         ]
         return LookUpAnswer(tuple(one for one in seen if one.reference in references), complete=True)
 

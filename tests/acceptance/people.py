@@ -72,7 +72,7 @@ def _select(studio: Studio, number: int) -> None:
     def work(tx: Any) -> None:
         rendition = lock_rendition(tx, attempt.rendition)
         assert rendition is not None
-        select_attempt(tx, rendition, attempt.id, **SAID)
+        select_attempt(tx, rendition, attempt.id, actor="ada", reason="better")
 
     studio.database.run(work)
 

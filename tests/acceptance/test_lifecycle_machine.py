@@ -7,16 +7,11 @@ kills it, or lets time, providers and people do something in between.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -34,26 +29,18 @@ from pipeline.domain.follow_ons import Stage
 from pipeline.domain.lifecycle import NEXT_WORDS, Word
 from pipeline.steps.answer.status import Wanted, WishStatus, status
 from pipeline.steps.operate.relay_outbox import relay_outbox
-from pipeline.steps.produce import derive as derive_step
-from pipeline.steps.produce import lot
-from pipeline.steps.produce import verify as verify_step
 from pipeline.steps.produce.moderate import moderate_due
 from pipeline.steps.produce.stages import planning_rules, poll_tick, run_lot
 from resources.adapters import Adapters
-from resources.database import database as database_module
 from resources.database import schema
-from resources.database.database import Database
 from resources.database.invariants import Phase, SeenJob, Snapshot, broken
-from resources.media import Sandbox
-from tests.acceptance.memory_provider import SAYINGS, Fate, Remote
+from tests.acceptance.memory_provider import SAYINGS, Fate
 from tests.acceptance.people import PEOPLE, not_accepted
 from tests.acceptance.studio import CLASSES, Studio, brief
+from tests.acceptance.studios import Media, on_postgresql, on_sqlite
 from tests.acceptance.workers import Worker
-from tests.conftest import Clock
 from tests.database.faults import lost_commit
 from tests.postgres import Server
-from tests.steps.author import picture
-from tests.steps.output_site import video
 
 
 def _moderate(adapters: Adapters) -> None:
@@ -263,91 +250,6 @@ def _require_possible(before: WishStatus, now: WishStatus) -> None:
         assert now.entity_version > before.entity_version, f"{moved}, unnoticed"
 
 
-# --- a studio on each database -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Media:
-    """What the real sandbox said of each body; examining the same bytes again says the same again."""
-
-    bodies: Mapping[str, bytes]
-    picture: bytes
-
-
-@pytest.fixture(scope="module")
-def media(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Media]:
-    folder = tmp_path_factory.mktemp("media")
-    good = video(folder, width=160, height=90)
-    bodies = {"good": good, "other": video(folder, width=160, height=90, mark=7), "cut": good[:-900]}
-    image = picture(folder / "depot.png", size=(64, 36)).read_bytes()
-    with Sandbox() as sandbox, pytest.MonkeyPatch.context() as patched:
-        _remember(patched, sandbox, folder)
-        patched.setattr(lot, "GROUP", 1)
-        patched.setattr(derive_step, "WORKERS", 1)
-        patched.setattr(database_module, "PAUSE_SECONDS", 0.0)
-        yield _Media(bodies, image)
-
-
-def _remember(patched: pytest.MonkeyPatch, sandbox: Sandbox, folder: Path) -> None:
-    """The real sandbox sees each body once: its answers by the hash of what it was shown."""
-    examine, derive = verify_step.examine_video, derive_step.derive
-    answers: dict[str, Any] = {}
-
-    def once(key: str, call: Callable[[], Any]) -> Any:
-        if key not in answers:
-            try:
-                answers[key] = call()
-            except ReelwrightError as refusal:
-                answers[key] = refusal
-        if isinstance(answers[key], ReelwrightError):
-            raise answers[key]
-        return answers[key]
-
-    def examined(_: Any, path: Path, *, sha256: str) -> Any:
-        seen = hashlib.sha256(path.read_bytes()).hexdigest()
-        return once(f"facts {seen} {sha256}", lambda: examine(sandbox, path, sha256=sha256))
-
-    def derived(_: Any, path: Path, transforms: Any, into: Path) -> Any:
-        seen = hashlib.sha256(path.read_bytes()).hexdigest()
-        kept = folder / seen
-        kept.mkdir(exist_ok=True)
-        files = once(f"pictures {seen}", lambda: derive(sandbox, path, transforms, kept))
-        shutil.copytree(kept, into, dirs_exist_ok=True)
-        return files
-
-    patched.setattr(verify_step, "examine_video", examined)
-    patched.setattr(derive_step, "derive", derived)
-
-
-def _open(url: str, folder: Path, media: _Media, wipe: Callable[[], None]) -> Studio:
-    clock = Clock()
-    database = Database.at(url)
-    database.clock = clock
-    return Studio(database, clock, folder, Remote(media.bodies), wipe, media.picture)
-
-
-def _fast_folder() -> Path:
-    """In memory where there is such a place: a machine of rules proves order, not disks."""
-    memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="reelwright-", dir=memory if memory.is_dir() else None))
-
-
-def _sqlite(template: Path, media: _Media) -> Studio:
-    folder = _fast_folder()
-    shutil.copy(template, folder / "reelwright.db")
-    return _open(f"sqlite:///{folder / 'reelwright.db'}", folder, media, lambda: None)
-
-
-def _postgresql(url: str, media: _Media) -> Studio:
-    def wipe() -> None:
-        engine = sa.create_engine(url, poolclass=sa.NullPool)
-        with engine.begin() as connection:
-            names = ", ".join(table.name for table in schema.metadata.sorted_tables)
-            connection.exec_driver_sql(f"TRUNCATE {names}, search_text RESTART IDENTITY CASCADE")
-
-    return _open(url, _fast_folder(), media, wipe)
-
-
 _SETTINGS = settings(
     deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, stateful_step_count=30
 )
@@ -360,20 +262,14 @@ def _hold(studio: Callable[[], Studio], examples: int) -> None:
     run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
 
 
-def test_the_lifecycle_holds_on_sqlite(media: _Media, migrated_sqlite: Path) -> None:
-    _hold(partial(_sqlite, migrated_sqlite, media), 25)
+def test_the_lifecycle_holds_on_sqlite(media: Media, migrated_sqlite: Path) -> None:
+    _hold(partial(on_sqlite, migrated_sqlite, media), 25)
 
 
-@pytest.mark.sweep
-@pytest.mark.timeout(3600)
-def test_the_lifecycle_holds_on_sqlite_for_long(media: _Media, migrated_sqlite: Path) -> None:
-    _hold(partial(_sqlite, migrated_sqlite, media), 400)
-
-
-def test_the_lifecycle_holds_on_postgresql(media: _Media, postgres: Server) -> None:
+def test_the_lifecycle_holds_on_postgresql(media: Media, postgres: Server) -> None:
     name = "lifecycle_machine"
     admin = sa.create_engine(postgres.url(), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with admin.connect() as connection:
         connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template_reelwright STRATEGY WAL_LOG")
 
-    _hold(partial(_postgresql, postgres.url(name), media), 5)
+    _hold(partial(on_postgresql, postgres.url(name), media), 4)

@@ -107,10 +107,9 @@ class GatedIndex:
     plain: Any
     gate: Gate
 
-    def put(self, changes: Sequence[Change]) -> Sequence[WriteResult]:
+    def put(self, changes: Sequence[Change]) -> tuple[WriteResult, ...]:
         self.gate.stop("index")
-        found: Sequence[WriteResult] = self.plain.put(changes)
-        return found
+        return tuple(self.plain.put(changes))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.plain, name)

@@ -37,7 +37,7 @@ def lost_commit(engine: sa.Engine, *, applied: bool, times: int = 1) -> Iterator
             dialect.do_rollback(connection)
         raise dialect.loaded_dbapi.OperationalError("disk I/O error: the answer to COMMIT is lost")
 
-    dialect.do_commit = commit  # type: ignore[method-assign]
+    dialect.do_commit = commit  # type: ignore[method-assign, assignment]
     try:
         yield broken
     finally:

@@ -212,6 +212,20 @@ def test_a_claim_does_not_wait_for_rows_that_another_one_holds(database: Databas
     assert not set(first) & set(second)
 
 
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_claim_takes_no_more_than_its_limit_however_it_is_planned(database: Database) -> None:
+    """A subquery that is run once a row chooses anew each time (seen with few rows and no statistics)."""
+    home = rows.campaign(database)
+    _queue(database, home, 9)
+    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        name = connection.exec_driver_sql("SELECT current_database()").scalar()
+        for method in ("hashjoin", "mergejoin", "hashagg", "material", "sort", "memoize"):
+            connection.exec_driver_sql(f"ALTER DATABASE {name} SET enable_{method} = off")
+    database.engine.dispose()
+
+    assert len(claim(database, limit=2)) == 2
+
+
 def _queue(database: Database, home: str, number: int) -> None:
     name = rows.rendition(database, home)
     base = {

@@ -74,8 +74,8 @@ def _default_differs(
     context: MigrationContext, _seen: Any, _column: Any, seen: str | None, _default: Any, written: str | None
 ) -> bool | None:
     """Alembic does not know an empty text again on SQLite; everything else it compares itself (None)."""
-    is_empty = context.dialect.name == "sqlite" and written == "''"
-    return seen != written if is_empty else None
+    is_empty = context.dialect.name == "sqlite" and written == ""
+    return seen != "('')" if is_empty else None
 
 
 def test_the_head_of_the_chain_is_the_metadata(database_url: str) -> None:

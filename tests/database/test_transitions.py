@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 
 from pipeline.domain.errors import LostRace
 from pipeline.domain.follow_ons import Topic
@@ -162,3 +163,43 @@ def test_a_move_over_newer_facts_still_raises_the_entity_version(database: Datab
     assert read(database, schema.attempts, queued).entity_version == 3
     assert [row.entity_version for row in rows(database, schema.audit)] == [1, 2, 3]
     assert f"output_reported:{queued}:3" in {message.id for message in rows(database, schema.outbox)}
+
+
+def test_another_state_changes_nothing_though_version_and_token_match(
+    database: Database, queued: str
+) -> None:
+    stale = claim(database, queued)
+    database.run(lambda tx: tx.connection.execute(schema.attempts.update().values(state="cancelled")))
+
+    assert database.run(lambda tx: apply(tx, [stale])) == [Verdict.STALE]
+    assert read(database, schema.attempts, queued).state == "cancelled"
+
+
+def test_what_fails_behind_a_move_takes_its_audit_usage_and_messages_along(
+    database: Database, queued: str
+) -> None:
+    wanted = claim(database, queued, usage=(Usage("generation_starts", 1),), topics=(Topic.APPROVED,))
+
+    def work(tx: Transaction) -> None:
+        apply_one(tx, wanted)
+        raise RuntimeError("killed here")
+
+    with pytest.raises(RuntimeError):
+        database.run(work)
+
+    assert read(database, schema.attempts, queued).version == 0
+    assert [rows(database, table) for table in (schema.audit, schema.usage_facts, schema.outbox)] == [[]] * 3
+
+
+def test_the_audit_chain_itself_takes_no_second_link_of_one_version(database: Database, queued: str) -> None:
+    wanted = claim(database, queued)
+    database.run(lambda tx: apply_one(tx, wanted))
+
+    def forget_the_move(tx: Transaction) -> None:
+        tx.connection.execute(schema.attempts.update().values(state="queued", version=0))
+
+    database.run(forget_the_move)
+
+    with pytest.raises(IntegrityError):
+        database.run(lambda tx: apply_one(tx, wanted))
+    assert read(database, schema.attempts, queued).state == "queued"
