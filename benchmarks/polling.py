@@ -25,7 +25,7 @@ import sqlalchemy as sa
 
 from benchmarks.databases import Bench, each_database, seed, settle
 from benchmarks.figures import Figure, at_most, own_cpu, shown
-from pipeline.domain.provider_terms import ModelTerms, ProviderTerms
+from pipeline.domain.provider_terms import ModelTerms, PollPace, ProviderTerms
 from pipeline.steps.produce.poll import poll
 from resources.database import schema
 from resources.database.database import Database, Transaction
@@ -52,13 +52,7 @@ def _of(bench: Bench, port: int) -> Iterator[Figure]:
         _poll_all(bench.database, _terms(port))
     took, all_of_it = seen.seconds_until(SHARE), f"all in {shown(seen.seconds_until(1))}"
     name = f"{JOBS:,} due jobs at 200 ms, {bench.dialect}"
-    yield Figure(
-        f"{name}: 95 % polled, seconds",
-        took,
-        shown(took),
-        f"all: {shown(seen.seconds_until(1))}",
-        at_most(30),
-    )
+    yield Figure(f"{name}: seconds until 95 % are polled", took, shown(took), all_of_it, at_most(30))
     ratio = ours.seconds / bare.seconds
     yield Figure(f"{name}: CPU of polling", ratio, shown(ours.seconds), shown(bare.seconds), at_most(8))
 
@@ -72,6 +66,7 @@ def _terms(port: int) -> ProviderTerms:
         models={"kenburns-1": ModelTerms(price_per_second=1)},  # type: ignore[arg-type]
         polls_per_second=2_000,
         poll_concurrency=CONCURRENCY,
+        pace=PollPace(first_seconds=2 * LIMIT_SECONDS),  # one look each, and not a second one meanwhile
     )
 
 
@@ -112,6 +107,7 @@ def _poll_all(database: Database, terms: ProviderTerms) -> None:
         assert time.monotonic() - began < LIMIT_SECONDS, f"{looks} looks in {LIMIT_SECONDS} s"
         report = poll(database, {"bench": provider}, {"bench": terms}, budget_seconds=TICK_SECONDS)
         looks += report.looks
+        assert not report.counts["lost"]
         if looks < JOBS:
             time.sleep(PAUSE_SECONDS)
 

@@ -15,6 +15,13 @@ def attempts_by_id(connection: sa.Connection, ids: Sequence[str]) -> dict[str, s
     return {row.id: row for row in found}
 
 
+def durations_of(connection: sa.Connection, rows: Iterable[sa.Row[Any]]) -> dict[str, int]:
+    """The wanted seconds of each attempt row's rendition, by rendition id."""
+    wanted = sa.select(renditions.c.id, renditions.c.duration_seconds)
+    found = connection.execute(wanted.where(renditions.c.id.in_({row.rendition for row in rows})))
+    return {row.id: row.duration_seconds for row in found.all()}
+
+
 def renditions_of(connection: sa.Connection, rows: Iterable[sa.Row[Any]]) -> dict[str, sa.Row[Any]]:
     """The rendition of each attempt row, by rendition id."""
     wanted = {row.rendition for row in rows}

@@ -6,6 +6,8 @@ it and none of them can pass the cap.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -45,29 +47,40 @@ def hold(tx: Transaction, attempt: sa.Row[Any]) -> None:
 
 def close_hold(tx: Transaction, attempt_id: str, fate: HoldFate) -> None:
     """Settle the hold in full, or release it; a closed one stays as it is, KEEP changes nothing."""
-    if fate is HoldFate.KEEP:
-        return
-    settles = fate is HoldFate.SETTLE
+    close_holds(tx, {attempt_id: fate})
+
+
+def close_holds(tx: Transaction, fates: Mapping[str, HoldFate]) -> None:
+    """As `close_hold`, for many attempts at once."""
+    for fate in (HoldFate.SETTLE, HoldFate.RELEASE):
+        ids = sorted(attempt for attempt, wanted in fates.items() if wanted is fate)
+        if ids:
+            _close(tx, ids, settles=fate is HoldFate.SETTLE)
+
+
+def _close(tx: Transaction, ids: Sequence[str], *, settles: bool) -> None:
     closed = tx.connection.execute(
         sa.update(holds)
-        .where(holds.c.attempt == attempt_id, holds.c.state == "open")
+        .where(holds.c.attempt.in_(ids), holds.c.state == "open")
         .values(
             state="settled" if settles else "released",
             settled_amount=holds.c.amount if settles else 0,
             closed_at=tx.now,
         )
         .returning(holds.c.campaign, holds.c.amount)
-    ).one_or_none()
-    if closed is None:
-        return
-    tx.connection.execute(
-        sa.update(budgets)
-        .where(budgets.c.campaign == closed.campaign)
-        .values(
-            held=budgets.c.held - closed.amount,
-            settled=budgets.c.settled + (closed.amount if settles else 0),
+    ).all()
+    freed: Counter[str] = Counter()
+    for hold_ in closed:
+        freed[hold_.campaign] += hold_.amount
+    for campaign, amount in sorted(freed.items()):  # in one order, so that two cannot wait for each other
+        tx.connection.execute(
+            sa.update(budgets)
+            .where(budgets.c.campaign == campaign)
+            .values(
+                held=budgets.c.held - amount,
+                settled=budgets.c.settled + (amount if settles else 0),
+            )
         )
-    )
 
 
 def _over_budget(tx: Transaction, attempt: sa.Row[Any]) -> OverBudget:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.domain.outcomes import HoldFate
-from resources.database.budgets import close_hold
+from resources.database.budgets import close_holds
 from resources.database.database import Transaction
 from resources.database.lanes import leave
 from resources.database.transitions import Transition, Verdict, apply
@@ -28,8 +28,7 @@ def end(tx: Transaction, endings: Sequence[Ending]) -> list[Verdict]:
     """Apply each transition whose guard holds, close its hold and leave its lane; verdicts in order."""
     verdicts = apply(tx, [one.transition for one in endings])
     ended = [one for one, verdict in zip(endings, verdicts, strict=True) if verdict is Verdict.APPLIED]
-    for one in ended:
-        close_hold(tx, one.transition.row.id, one.hold)
+    close_holds(tx, {one.transition.row.id: one.hold for one in ended})
     if ended:
         leave(tx, [one.transition.row for one in ended])
     return verdicts

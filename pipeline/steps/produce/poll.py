@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import sqlalchemy as sa
 
@@ -24,7 +25,7 @@ from pipeline.domain.outcomes import HoldFate
 from pipeline.domain.polling import Decision, LastSeen, PollFacts, decide
 from pipeline.domain.provider_terms import OnOverdue, ProviderTerms
 from pipeline.steps.produce.lot import Owner
-from resources.database.attempts import renditions_of
+from resources.database.attempts import durations_of
 from resources.database.claims import claim_polls
 from resources.database.counters import count_up
 from resources.database.database import Database, Transaction
@@ -66,15 +67,55 @@ def poll(
     """
     report, owner, began = PollReport(), Owner().name, time.monotonic()
     waiting = sorted(terms)
-    while waiting and time.monotonic() - began < budget_seconds:
-        for name in tuple(waiting):
-            one = Polling(database, providers[name], terms[name], actor)
-            rows = database.run(lambda tx, name=name: claim_polls(tx, name, owner, batch))  # type: ignore[misc]
-            if not rows:
-                waiting.remove(name)
-                continue
-            one.look_at(rows, report)
+    with _Asking(providers, terms) as asking:
+        while waiting and time.monotonic() - began < budget_seconds:
+            for name in tuple(waiting):
+                rows = database.run(lambda tx, name=name: claim_polls(tx, name, owner, batch))  # type: ignore[misc]
+                if not rows:
+                    waiting.remove(name)
+                    continue
+                one = Polling(database, providers[name], terms[name], actor)
+                one.look_at(rows, asking, report)
     return report
+
+
+class _Asking:
+    """One event loop and one client a provider for a whole tick, so that connections are kept."""
+
+    def __init__(self, providers: Mapping[str, Provider], terms: Mapping[str, ProviderTerms]) -> None:
+        self._providers = providers
+        self._terms = terms
+        self._runner = asyncio.Runner()
+        self._clients: dict[str, HttpClient] = {}
+
+    def __enter__(self) -> Self:
+        self._runner.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._runner.run(self._close())
+        finally:
+            self._runner.__exit__(kind, error, trace)
+
+    def about(self, provider: str, rows: Sequence[sa.Row[Any]]) -> Sequence[Observation]:
+        """One observation a row; cancellations that were asked for are sent before."""
+        return self._runner.run(self._ask(provider, rows))
+
+    async def _ask(self, name: str, rows: Sequence[sa.Row[Any]]) -> Sequence[Observation]:
+        if name not in self._clients:
+            self._clients[name] = HttpClient(connections=self._terms[name].poll_concurrency)
+        client, provider = self._clients[name], self._providers[name]
+        for row in rows:
+            if _cancel_is_due(row):
+                await provider.cancel(client, row.handle)
+        return await provider.look_up(client, [row.handle for row in rows])
+
+    async def _close(self) -> None:
+        for client in self._clients.values():
+            await client.__aexit__(None, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +127,14 @@ class Polling:
     terms: ProviderTerms
     actor: str
 
-    def look_at(self, rows: Sequence[sa.Row[Any]], report: PollReport) -> None:
+    def look_at(self, rows: Sequence[sa.Row[Any]], asking: _Asking, report: PollReport) -> None:
         """Ask about leased *rows* and commit the answers in one transaction."""
-        seen = asyncio.run(self._ask(rows))
+        seen = asking.about(self.terms.name, rows)
         with self.database.reading() as connection:
-            seconds = {name: row.duration_seconds for name, row in renditions_of(connection, rows).items()}
+            seconds = durations_of(connection, rows)
         counts = self.database.run(lambda tx: self.record(tx, rows, seen, seconds))
         report.looks += len(rows)
         report.counts += counts
-
-    async def _ask(self, rows: Sequence[sa.Row[Any]]) -> Sequence[Observation]:
-        async with HttpClient(connections=self.terms.poll_concurrency) as client:
-            for row in rows:
-                if row.cancel_wanted_at is not None and row.cancel_sent_at is None:
-                    await self.provider.cancel(client, row.handle)
-            return await self.provider.look_up(client, [row.handle for row in rows])
 
     def record(
         self,
@@ -197,7 +231,7 @@ class Polling:
         visible: list[tuple[sa.Row[Any], Decision]] = []
         plain: list[tuple[sa.Row[Any], Decision]] = []
         for row, _, decision in stayed:
-            changes = decision.becomes_overdue or _cancel_was_sent(row)
+            changes = decision.becomes_overdue or _cancel_is_due(row)
             (visible if changes else plain).append((row, decision))
         verdicts = apply(tx, [self._visible(tx, row, decision) for row, decision in visible])
         looked = record_looks(tx, [_look(row, decision) for row, decision in plain])
@@ -213,7 +247,7 @@ class Polling:
         }
         if decision.becomes_overdue:
             facts["overdue_at"] = tx.now
-        if _cancel_was_sent(row):
+        if _cancel_is_due(row):
             facts["cancel_sent_at"] = tx.now
         reason = "deadline_passed" if decision.becomes_overdue else "cancel_sent"
         anew = decision.becomes_overdue and self.terms.on_overdue is OnOverdue.NEW_ATTEMPT
@@ -221,7 +255,7 @@ class Polling:
         return Transition("attempt", row, None, self.actor, reason, facts=facts, topics=topics, release=True)
 
 
-def _cancel_was_sent(row: sa.Row[Any]) -> bool:
+def _cancel_is_due(row: sa.Row[Any]) -> bool:
     return row.cancel_wanted_at is not None and row.cancel_sent_at is None
 
 
