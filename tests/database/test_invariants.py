@@ -26,6 +26,7 @@ from tests.database.sound import HOME, PICTURE, RUNNING, SHOWN, SLOT, VIDEO
 
 OVERDUE = NOON - 10 * SECOND
 LONG_AGO = NOON - 4_000 * SECOND
+DAYS_AGO = NOON - 100_000 * SECOND
 
 #: For each invariant one change that breaks it, and nothing that the schema itself would refuse.
 POISONS: dict[str, str] = {
@@ -122,7 +123,7 @@ SIGHTS: dict[str, Callable[[Snapshot], Snapshot]] = {
         seen, objects=[*(seen.objects or ()), SeenObject("northwind/renditions/lost", 1, LONG_AGO)]
     ),
     "no_old_temporary_objects": lambda seen: replace(
-        seen, objects=[*(seen.objects or ()), SeenObject(".tmp/1-a", 1, LONG_AGO, is_temporary=True)]
+        seen, objects=[*(seen.objects or ()), SeenObject(".tmp/1-a", 1, DAYS_AGO, is_temporary=True)]
     ),
     "provider_saw_one_key": lambda seen: replace(
         seen, jobs=[*(seen.jobs or ()), SeenJob("local", "job-x", SHOWN, "other")]

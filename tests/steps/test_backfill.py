@@ -10,75 +10,23 @@ from typing import Any
 
 import pytest
 
-from pipeline.documents.moderation_policy import default_moderation_policy
-from pipeline.documents.target_profile import default_target_profile
 from pipeline.domain.errors import IndexUnavailable, MediaRefused, UnknownSubject
 from pipeline.domain.follow_ons import Stage
-from pipeline.domain.media import TransformSet
 from pipeline.steps.operate.backfill import BACKFILLS, Backfill, backfill
 from pipeline.steps.operate.backfilled import BackfillReport
-from pipeline.steps.operate.check import seen_entries, seen_objects
 from pipeline.steps.operate.pause import pause
 from pipeline.steps.operate.reindex import reindex
 from pipeline.steps.operate.republish import republish
 from pipeline.steps.operate.rethumbnail import rethumbnail
 from pipeline.steps.produce import index as indexing
 from pipeline.steps.produce.derive import Deriving
-from resources.adapters import Adapters
 from resources.database import schema
 from resources.database.backfill import lease
-from resources.database.invariants import Snapshot, broken
-from resources.database.invariants.owning import OWNING
-from resources.database.invariants.showing import SHOWING
 from resources.tag_index.protocol import Change, Tombstone, WriteResult
 from resources.tag_index.sql import SqlTagIndex
 from tests.database import rows
-from tests.steps.output_site import SiteProvider
-from tests.steps.viewer import CAMPAIGN, Viewer, one_picture
-
-TINY = one_picture("tiny-1")
-WIDER = one_picture("tiny-2", 80)
-
-
-def adapters_of(viewer: Viewer, **other: Any) -> Adapters:
-    whole: dict[str, Any] = {
-        "database": viewer.database, "store": viewer.store, "index": viewer.index, "sandbox": viewer.sandbox,
-        "providers": {"local": SiteProvider(viewer.site)}, "terms": {"local": viewer.site.terms},
-        "profile": default_target_profile(), "transforms": TINY, "moderation": default_moderation_policy(),
-        "spool": viewer.spool,
-    }  # fmt: skip
-    return Adapters(**(whole | other))
-
-
-def selected(viewer: Viewer, name: str) -> None:
-    """Its first selection as planning writes it."""
-    selection = {
-        "rendition": name, "number": 1, "tenant": "northwind", "attempt": f"{name}-a1", "actor": "planner",
-        "reason": "first", "operation_id": name, "at": viewer.clock.at,
-    }  # fmt: skip
-    rows.insert(viewer.database, schema.selections, selection)
-
-
-def shown(viewer: Viewer, *names: str) -> list[str]:
-    """Renditions whose videos are published with pictures of the set `tiny-1`."""
-    attempts = [viewer.arrives(name, body=viewer.clip) for name in names]
-    for name in names:
-        selected(viewer, name)
-    viewer.retrieve()
-    viewer.derive(transforms=TINY)
-    viewer.publish()
-    return attempts
-
-
-def what_is_broken(viewer: Viewer, transforms: TransformSet = WIDER) -> list[str]:
-    pictures = [(transforms.version, one.name) for one in transforms.derivatives]
-    entries = list(seen_entries(viewer.database, viewer.index))
-    objects = list(seen_objects(viewer.store, reads_bytes=True))
-    now = viewer.clock.at + 1
-    seen = Snapshot(now, objects=objects, entries=entries, pictures=pictures)
-    with viewer.database.reading() as connection:
-        found = broken(connection, seen, now=now, overdue=now, invariants=[*SHOWING, *OWNING])
-        return [f"{one.invariant.id}: {one.subject}: {one.found}" for one in found]
+from tests.steps.upkeep import TINY, WIDER, adapters_of, selected, shown, what_is_broken
+from tests.steps.viewer import CAMPAIGN, Viewer
 
 
 def test_new_pictures_stand_beside_the_old_ones_and_nothing_else_moves(viewer: Viewer) -> None:

@@ -6,8 +6,11 @@ from __future__ import annotations
 from resources.database.invariants.invariant import Heading, Invariant, Phase, Seen
 
 _STORE = frozenset({Seen.STORE})
+HOUR = 3_600 * 1_000_000
 #: Microseconds in which an import must have ended; what lies longer was left by a writer that died.
-IMPORT_WINDOW = 3_600 * 1_000_000
+IMPORT_WINDOW = 24 * HOUR
+#: Two hourly reconciliations, the second in case the first one's store did not answer (SPEC §13.9).
+RECONCILED_WITHIN = 2 * HOUR
 
 OWNING = (
     Invariant(
@@ -136,9 +139,9 @@ OWNING = (
     Invariant(
         "no_old_temporary_objects",
         Heading.LEFT_OVER,
-        "what killed writes left is gone once an import could not still be running",
+        "what killed writes left is gone two reconciliations after an import could still have been running",
         f"""SELECT key AS subject, size_bytes || ' bytes, temporary' AS found FROM object_seen
-            WHERE is_temporary = 1 AND modified_at < :now - {IMPORT_WINDOW}""",
+            WHERE is_temporary = 1 AND modified_at < :now - {IMPORT_WINDOW + RECONCILED_WITHIN}""",
         Phase.AFTER_RECONCILER,
         _STORE,
     ),
