@@ -18,9 +18,18 @@ from pipeline.documents.settings import Settings, read_settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
 from pipeline.documents.transform_set import default_transform_set, read_transform_set
 from resources.adapters import Adapters
-from resources.connect import connect, connected, read_or_default
+from resources.connect import alert_outlet, connect, connected, read_or_default
+from resources.notify.protocol import Outlet
 
-__all__ = ["Adapters", "DocumentVersions", "RunAdapters", "SensorAdapters", "document_versions"]
+__all__ = [
+    "Adapters",
+    "DocumentVersions",
+    "Operating",
+    "OperatingResource",
+    "RunAdapters",
+    "SensorAdapters",
+    "document_versions",
+]
 
 
 class RunAdapters(dg.ConfigurableResource[Adapters]):
@@ -45,6 +54,29 @@ class SensorAdapters(dg.ConfigurableResource[Adapters]):
 @lru_cache(maxsize=1)
 def _of_process(settings: Settings) -> Adapters:
     return connect(settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """What Dagster's side knows of its surroundings beside the adapters."""
+
+    api: str  #: the base of links to the HTTP API, without a slash at its end
+    outlet: Outlet  #: where alerts go
+    run_log_days: int  #: how long runs of lots and upkeep, and their events, are kept
+    delivered_days: int  #: how long delivered messages are kept
+
+    @classmethod
+    def of(cls, settings: Settings) -> Operating:
+        return cls(
+            settings.api_window, alert_outlet(settings), settings.run_log_days, settings.delivered_days
+        )
+
+
+class OperatingResource(dg.ConfigurableResource[Operating]):
+    """The surroundings as the environment's settings name them; BadSettings where they cannot be used."""
+
+    def create_resource(self, context: dg.InitResourceContext) -> Operating:  # noqa: ARG002
+        return Operating.of(read_settings())
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ def bring_campaign_forward(adapters: Adapters, campaign: str, stage: Stage, part
     run_lot(adapters, stage, campaign)
     relay_outbox(database)
     with database.reading() as connection:
-        found = standings(connection, [campaign], database.clock(connection))
+        found = standings(connection, [campaign], database.clock(connection), adapters.terms)
     for standing in found.get(campaign, ()):
         if standing.part is part:
             return standing

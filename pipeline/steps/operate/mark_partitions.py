@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.domain.follow_ons import Topic
-from pipeline.steps.answer.standing import Part, Standing, standings
+from pipeline.steps.answer.standing import NO_TERMS, Part, Standing, Terms, standings
 from resources.database.database import Database, Transaction
 from resources.database.marks import (
     Mark,
@@ -81,12 +81,14 @@ def mark_partitions(
     campaigns: Collection[str] | None = None,
     overdue_seconds: int = 0,
     limit: int = CAMPAIGNS,
+    terms: Terms = NO_TERMS,
 ) -> int:
     """Tell what changed about *campaigns* (None: all whose change is *overdue_seconds* old).
 
-    *tell* stores the events and returns only once they are stored. Returns the number of events.
+    *tell* stores the events and returns only once they are stored. Returns the number of events. *terms* of
+    the providers say what happens next to an attempt that ended.
     """
-    tellings = _prepare(database, campaigns, overdue_seconds, limit)
+    tellings = _prepare(database, campaigns, overdue_seconds, limit, terms)
     ours = database.run(lambda tx: [one for one in tellings if claim(tx, one.mark, one.claimed)])
     sayings = [saying for one in ours for saying in one.sayings]
     if sayings:
@@ -106,12 +108,16 @@ def add_partitions(database: Database, add: Callable[[Sequence[str]], None]) -> 
 
 
 def _prepare(
-    database: Database, campaigns: Collection[str] | None, overdue_seconds: int, limit: int
+    database: Database,
+    campaigns: Collection[str] | None,
+    overdue_seconds: int,
+    limit: int,
+    terms: Terms,
 ) -> list[_Telling]:
     with database.reading() as connection:
         now = database.clock(connection)
         marks = due_marks(connection, now - overdue_seconds * SECOND, limit=limit, campaigns=campaigns)
-        standing = standings(connection, [mark.campaign for mark in marks], now)
+        standing = standings(connection, [mark.campaign for mark in marks], now, terms)
     return [_telling(mark, standing.get(mark.campaign, ()), now) for mark in marks]
 
 

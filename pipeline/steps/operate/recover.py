@@ -48,9 +48,16 @@ def recovery_plan(
 ) -> list[PlannedItem]:
     """Read once, decide for each wish; nothing is written."""
     with database.reading() as connection:
-        rows = wish_rows(connection, wanted)
-        pauses = active_pauses(connection)
-        work = _work(connection, [row.attempt for row in rows if row.attempt])
+        return planned(connection, terms, wanted)
+
+
+def planned(
+    connection: sa.Connection, terms: Mapping[str, ProviderTerms], wanted: Wanted
+) -> list[PlannedItem]:
+    """`recovery_plan` within the caller's reading."""
+    rows = wish_rows(connection, wanted)
+    pauses = active_pauses(connection)
+    work = _work(connection, [row.attempt for row in rows if row.attempt])
     return [_planned(row, work.get(row.attempt), terms, pauses) for row in rows]
 
 
@@ -75,18 +82,30 @@ def _planned(
     terms: Mapping[str, ProviderTerms],
     pauses: Sequence[sa.Row[Any]],
 ) -> PlannedItem:
-    item = _facts(row, work, terms, pauses)
     is_out = work is not None and work.state in (AttemptState.GENERATING, AttemptState.RETRIEVING)
     return PlannedItem(
         wish=row.wish,
         campaign=row.campaign,
         rendition=row.rendition,
         attempt=row.attempt,
-        next=next_action(item),
+        next=_next(row, work, terms, pauses),
         cost_at_risk=_at_risk(work),
         currency=work.currency if work else None,
         output_gone_at=(work.result_expires_at or work.purge_horizon_at) if work and is_out else None,
     )
+
+
+def _next(
+    row: sa.Row[Any],
+    work: sa.Row[Any] | None,
+    terms: Mapping[str, ProviderTerms],
+    pauses: Sequence[sa.Row[Any]],
+) -> NextAction:
+    """A state of a newer release is that release's to go on from (L9)."""
+    is_strange = row.revision_state not in set(SourceSetState)
+    if is_strange or (work is not None and work.state not in set(AttemptState)):
+        return NextAction(Action.NOTHING, "a newer release put it into a state that this one does not know")
+    return next_action(_facts(row, work, terms, pauses))
 
 
 def _at_risk(work: sa.Row[Any] | None) -> int:
