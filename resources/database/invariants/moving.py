@@ -13,11 +13,12 @@ MOVING = (
         "follow_ons_are_posted",
         Heading.STUCK,
         "what a move or fact starts was posted in its transaction",
-        """SELECT a.id AS subject, a.state || ' without its message ' || t.topic AS found
-            FROM attempts a JOIN (SELECT 'retrieving' AS state, 'output_reported' AS topic
+        """SELECT id AS subject, 'without its message ' || topic AS found FROM (
+            SELECT a.id, t.topic FROM attempts a JOIN (SELECT 'retrieving' AS state,
+                    'output_reported' AS topic
                 UNION ALL SELECT 'stored', 'owned' UNION ALL SELECT 'indexed', 'owned'
                 UNION ALL SELECT 'indexed', 'manifest_complete') t ON t.state = a.state
-            WHERE NOT EXISTS (SELECT 1 FROM outbox m WHERE m.subject_id = a.id AND m.topic = t.topic)""",
+            EXCEPT SELECT subject_id, topic FROM outbox) x""",
     ),
     Invariant(
         "no_message_twice",
