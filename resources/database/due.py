@@ -41,13 +41,13 @@ def _due_attempts(stage: Stage, now: int) -> sa.Select[tuple[str]]:
 
 
 def _has_room() -> sa.ColumnElement[bool]:
-    """A lane without room takes nothing; a lane that is not made yet is made by the lot."""
+    """A full lane takes nothing but what is inside and abandoned; a lane not made yet is made by the lot."""
     full = sa.exists().where(
         lanes.c.provider == attempts.c.provider,
         lanes.c.tenant.in_([attempts.c.tenant, "*"]),
         lanes.c.in_flight >= lanes.c.cap,
     )
-    return ~full
+    return sa.or_(~full, attempts.c.lane_held == 1)
 
 
 def _due_revisions(now: int) -> sa.Select[tuple[str]]:

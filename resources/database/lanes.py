@@ -16,6 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pipeline.domain.lifecycle import Submission
 from resources.database.database import Transaction
 from resources.database.frozen import Frozen, freeze, given
 from resources.database.schema import attempts, campaigns, lanes
@@ -88,6 +89,27 @@ def count_in(tx: Transaction, provider: str, tenants: Sequence[str]) -> None:
         _add(tx, provider, {EVERYONE: number.total(), **number}, served_at=tx.now)
 
 
+def free_abandoned(tx: Transaction, provider: str) -> int:
+    """Free the places of claimers that died before they sent anything; how many there were.
+
+    A lane that is full of them would take nobody in, not even those attempts themselves. Their leases are
+    over, and the token rises: a claimer that was only frozen finds that it has the attempt no more.
+    """
+    freed = tx.connection.execute(
+        sa.update(attempts)
+        .where(
+            attempts.c.provider == provider,
+            attempts.c.lane_held == sa.literal_column("1"),  # as the partial index says it
+            attempts.c.submission == str(Submission.NOT_SENT),
+            attempts.c.lease_until < tx.now,
+        )
+        .values(lane_held=0, lease_owner=None, lease_until=0, lease_token=attempts.c.lease_token + 1)
+        .returning(attempts.c.tenant)
+    ).all()
+    _count_out(tx, provider, Counter(row.tenant for row in freed))
+    return len(freed)
+
+
 def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
     """Count attempts out, once each: only those that still hold a place.
 
@@ -100,7 +122,12 @@ def leave(tx: Transaction, ended: Sequence[sa.Row[Any]]) -> None:
         .returning(attempts.c.provider, attempts.c.tenant)
     ).all()
     for provider in sorted({row.provider for row in left}):
-        number = Counter(row.tenant for row in left if row.provider == provider)
+        _count_out(tx, provider, Counter(row.tenant for row in left if row.provider == provider))
+
+
+def _count_out(tx: Transaction, provider: str, number: Counter[str]) -> None:
+    """Everyone's row first: it is the gate."""
+    if number:
         _add(tx, provider, {EVERYONE: -number.total()})
         _add(tx, provider, {tenant: -places for tenant, places in number.items()})
 

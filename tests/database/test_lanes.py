@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from resources.database import schema
 from resources.database.claims import claim_submissions
 from resources.database.database import Database
-from resources.database.lanes import leave, open_lanes, set_caps
+from resources.database.lanes import free_abandoned, leave, open_lanes, set_caps
 from tests.conftest import NOON, Clock
 from tests.database import rows
 
@@ -136,3 +136,40 @@ def test_without_lanes_nothing_is_taken(database: Database) -> None:
     queue(database, "north", 1)
 
     assert claim(database) == []
+
+
+def test_a_lane_full_of_dead_claimers_takes_in_again(database: Database, clock: Clock) -> None:
+    """They were killed between claim and send: nobody else would ever give their places back."""
+    queue(database, "acme", 2)
+    caps(database, 2, 2)
+    database.run(lambda tx: claim_submissions(tx, "local", "dead"))
+    clock.pass_seconds(61)
+
+    assert database.run(lambda tx: claim_submissions(tx, "local", "next")) == []
+    assert database.run(lambda tx: free_abandoned(tx, "local")) == 2
+    assert len(database.run(lambda tx: claim_submissions(tx, "local", "next"))) == 2
+    assert database.run(lambda tx: open_lanes(tx, "local")).free == 0
+
+
+def test_a_claimer_that_was_frozen_has_lost_its_attempt_with_its_place(
+    database: Database, clock: Clock
+) -> None:
+    queue(database, "acme", 1)
+    caps(database, 1, 1)
+    [claimed] = database.run(lambda tx: claim_submissions(tx, "local", "frozen"))
+    clock.pass_seconds(61)
+    database.run(lambda tx: free_abandoned(tx, "local"))
+
+    assert rows.read(database, schema.attempts, claimed.id).lease_token == claimed.lease_token + 1
+
+
+def test_the_place_of_a_live_claim_and_of_what_was_sent_is_kept(database: Database, clock: Clock) -> None:
+    queue(database, "acme", 2)
+    caps(database, 2, 2)
+    claimed = database.run(lambda tx: claim_submissions(tx, "local", "me"))
+    assert database.run(lambda tx: free_abandoned(tx, "local")) == 0
+    sent = sa.update(schema.attempts).where(schema.attempts.c.id == claimed[0].id)
+    database.run(lambda tx: tx.connection.execute(sent.values(submission="unknown")))
+    clock.pass_seconds(61)
+
+    assert database.run(lambda tx: free_abandoned(tx, "local")) == 1

@@ -29,7 +29,7 @@ from resources.database.attempts import attempts_by_id, renditions_of
 from resources.database.budgets import hold
 from resources.database.claims import claim_submissions
 from resources.database.database import Database, Transaction
-from resources.database.lanes import leave, set_caps
+from resources.database.lanes import free_abandoned, leave, set_caps
 from resources.database.sends import (
     possible_start,
     record_answer,
@@ -98,9 +98,14 @@ class Submitting:
     actor: str
 
     def open_lanes(self) -> None:
-        """The caps of the provider list hold from this lot on, for every tenant that there is."""
+        """The caps of the provider list hold from this lot on, and the dead hold no places."""
         caps = {"cap": self.terms.in_flight, "tenant_cap": self.terms.in_flight_per_tenant}
-        self.database.run(lambda tx: set_caps(tx, self.terms.name, **caps))
+
+        def work(tx: Transaction) -> None:
+            set_caps(tx, self.terms.name, **caps)
+            free_abandoned(tx, self.terms.name)
+
+        self.database.run(work)
 
     def submit_group(self, rows: Sequence[sa.Row[Any]]) -> list[ItemResult]:
         """Send claimed *rows* in waves of the provider's concurrency: one commit before, one after each."""
@@ -300,7 +305,9 @@ class Submitting:
                 facts={"next_action_at": tx.now + STORE_RETRY_SECONDS * SECOND},
                 release=True,
             )
-            leave(tx, [row])
-            return result_of(tx, transition, "postponed", reason)
+            result = result_of(tx, transition, "postponed", reason)
+            if result.word == "postponed":  # else the place is somebody else's by now
+                leave(tx, [row])
+            return result
 
         return self.database.run(work)

@@ -616,6 +616,14 @@ def upgrade() -> None:
         "ix_attempts_lane_queue", "attempts", ["provider", "tenant", "state", "next_action_at"], unique=False
     )
     op.create_index("ix_attempts_poll", "attempts", ["next_poll_at"], unique=False)
+    op.create_index(
+        "ix_attempts_inside",
+        "attempts",
+        ["provider"],
+        unique=False,
+        sqlite_where=sa.text("lane_held = 1"),
+        postgresql_where=sa.text("lane_held = 1"),
+    )
     op.create_index("ix_attempts_state_next_action_at", "attempts", ["state", "next_action_at"], unique=False)
     op.create_table(
         "index_entries",
