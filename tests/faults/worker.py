@@ -12,6 +12,7 @@ import signal
 import struct
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from pipeline.steps.produce.ingest import look_at_intake
 from pipeline.steps.produce.stages import poll_tick, run_lot
 from resources.adapters import Adapters
 from resources.database.clock import database_clock
+from resources.database.due import due_by_stage
 from resources.media import Sandbox
 from resources.media.sandbox import _Warm
 from tests.faults.plugin import Points, hook
@@ -110,11 +112,19 @@ def work(order: Order, sandbox: Sandbox) -> int:
 
 
 def one_round(adapters: Adapters) -> None:
-    look_at_intake(adapters.database, adapters.store)
-    for stage in Stage:
-        run_lot(adapters, stage)
+    """What the sensors do: relay, ask what is due, a lot of each such stage, one tick of the poller."""
+    look = look_at_intake(adapters.database, adapters.store)
     relay_outbox(adapters.database)
+    for stage in Stage:
+        if _due(adapters)[stage] or (stage is Stage.INGEST and look.is_due):
+            run_lot(adapters, stage)
+            relay_outbox(adapters.database)
     poll_tick(adapters)
+
+
+def _due(adapters: Adapters) -> Mapping[Stage, int]:
+    with adapters.database.reading() as connection:
+        return due_by_stage(connection, adapters.database.clock(connection))
 
 
 def _wait(adapters: Adapters, clock: SharedClock, *, is_alone: bool) -> None:

@@ -262,7 +262,7 @@ def _providers(mode: str, url: str) -> dict[str, Any]:
                 "spend": "live",
                 "currency": "EUR",
                 "models": {"kenburns-1": {"price_per_second": "0.05"}},
-                "in_flight": {"total": 10, "per_tenant": 5},
+                "in_flight": {"total": 2, "per_tenant": 2},
                 "waiting": {"deadline_seconds": year, "purge_horizon_seconds": year},
                 "tries": {"attempts": 1, "sends": 50, "fetches": 20},
                 "polling": {"first_seconds": 1, "ceiling_seconds": 10},
