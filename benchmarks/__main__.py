@@ -9,28 +9,44 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import rich
 from rich.table import Table
 
-from benchmarks import claims, polling, transitions
+from benchmarks import claims, polling, transitions, whole_product
 from benchmarks.figures import Figure
 
-BENCHMARKS: Mapping[str, Callable[[], Iterator[Figure]]] = {
-    "transitions": transitions.benchmark,
-    "claims": claims.benchmark,
-    "polling": polling.benchmark,
-}
+NAMES = ("transitions", "claims", "polling", "product")
+
+
+def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figure]]]:
+    return {
+        "transitions": transitions.benchmark,
+        "claims": claims.benchmark,
+        "polling": polling.benchmark,
+        "product": lambda: whole_product.benchmark(sizes),
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}; all if none")
+    parser.add_argument(
+        "--sizes",
+        nargs="+",
+        type=int,
+        default=whole_product.SIZES,
+        metavar="N",
+        help="renditions of `product`",
+    )
     asked = parser.parse_args()
+    known = benchmarks(asked.sizes)
+    if strange := set(asked.names) - set(known):
+        parser.error(f"unknown: {', '.join(sorted(strange))}; any of {', '.join(NAMES)}")
     figures = []
-    for name in asked.names or BENCHMARKS:
-        for figure in BENCHMARKS[name]():
+    for name in asked.names or NAMES:
+        for figure in known[name]():
             print(f"{figure.name}: {figure.ratio:.2f} ({figure.verdict})", file=sys.stderr, flush=True)
             figures.append(figure)
     rich.print(_table(figures))
