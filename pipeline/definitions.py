@@ -9,7 +9,7 @@ import dagster as dg
 from pipeline.assets.campaign import CAMPAIGN_ASSETS
 from pipeline.assets.versions import with_versions
 from pipeline.jobs.lots import LOT_JOBS
-from resources.dagster_resources import RunAdapters, SensorAdapters, document_versions
+from resources.dagster_resources import OperatingResource, RunAdapters, SensorAdapters, document_versions
 from sensors.campaign_intake import campaign_intake
 from sensors.generation_status import generation_status
 from sensors.lifecycle import lifecycle
@@ -21,6 +21,10 @@ defs = dg.Definitions(
     assets=with_versions(CAMPAIGN_ASSETS, document_versions()),
     jobs=LOT_JOBS,
     sensors=[campaign_intake, generation_status, lifecycle],
-    resources={"adapters": RunAdapters(), "sensor_adapters": SensorAdapters()},
+    resources={
+        "adapters": RunAdapters(),
+        "sensor_adapters": SensorAdapters(),
+        "operating": OperatingResource(),
+    },
     executor=dg.in_process_executor,
 )

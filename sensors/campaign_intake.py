@@ -1,4 +1,10 @@
-"""New briefs and images: which campaigns are there, and is there something to ingest?"""
+"""New briefs and images: which campaigns are there, and is there something to ingest?
+
+A file is taken on when two looks at least five seconds apart found it the same. Where a first look found a
+new one, the second follows in the same tick, so that nobody waits for the next.
+"""
+
+import time
 
 import dagster as dg
 
@@ -9,6 +15,9 @@ from pipeline.steps.operate.mark_partitions import add_partitions
 from pipeline.steps.operate.request_lots import open_lots
 from pipeline.steps.produce.ingest import look_at_intake
 from resources.dagster_resources import Adapters
+
+#: Between two looks of one tick; a tick has 60 s.
+SETTLE_SECONDS = 5.05
 
 
 @dg.sensor(
@@ -25,6 +34,9 @@ def campaign_intake(
         database, lambda keys: context.instance.add_dynamic_partitions(CAMPAIGNS, list(keys))
     )
     look = look_at_intake(database, sensor_adapters.store)
+    if look.settling and not look.is_due:
+        time.sleep(SETTLE_SECONDS)
+        look = look_at_intake(database, sensor_adapters.store)
     lots = open_lots(database, [Stage.INGEST]) if look.is_due else []
     if not lots:
         due = len(look.briefs) + len(look.revisions)

@@ -7,7 +7,7 @@ from pipeline.jobs.lots import LOT_JOBS, lot_request
 from pipeline.steps.operate.mark_partitions import mark_partitions
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.operate.request_lots import close_lost_lots, request_lots
-from resources.dagster_resources import Adapters
+from resources.dagster_resources import Adapters, Operating
 
 RELAY_SECONDS = 10.0
 #: Changes that no lot has told by then (a poll ended the last item, a person's command) are told here,
@@ -23,14 +23,20 @@ UNTOLD_CAMPAIGNS = 20
     description="Relays the outbox, requests one lot run for each stage that has due items and no open lot.",
 )
 def lifecycle(
-    context: dg.SensorEvaluationContext, sensor_adapters: dg.ResourceParam[Adapters]
+    context: dg.SensorEvaluationContext,
+    sensor_adapters: dg.ResourceParam[Adapters],
+    operating: dg.ResourceParam[Operating],
 ) -> dg.SensorResult | dg.SkipReason:
     database = sensor_adapters.database
     relayed = relay_outbox(database, budget_seconds=RELAY_SECONDS)
     close_lost_lots(database, lambda run_id: _is_over(context.instance, run_id))
     lots = request_lots(database)
     told = mark_partitions(
-        database, Teller(context.instance), overdue_seconds=UNTOLD_SECONDS, limit=UNTOLD_CAMPAIGNS
+        database,
+        Teller(context.instance, operating.api),
+        overdue_seconds=UNTOLD_SECONDS,
+        limit=UNTOLD_CAMPAIGNS,
+        terms=sensor_adapters.terms,
     )
     if not lots:
         return dg.SkipReason(f"{relayed} messages, {told} events, no lot wanted")

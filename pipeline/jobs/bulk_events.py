@@ -43,6 +43,7 @@ class Teller:
     """Stores events, as part of a run or (without a run id) on its own."""
 
     instance: dg.DagsterInstance
+    api: str = ""  #: the base of links to the HTTP API
     run_id: str = ""
     job_name: str = ""
     step_key: str | None = None
@@ -90,7 +91,7 @@ class Teller:
         one = dg.AssetMaterialization(
             asset_key=str(standing.part),
             partition=standing.campaign,
-            metadata=metadata_of(standing),
+            metadata=metadata_of(standing, self.api),
             tags=_provenance(standing, pointer),
         )
         return self._event(
@@ -98,7 +99,7 @@ class Teller:
         )
 
     def _observed(self, standing: Standing) -> DagsterEvent:
-        one = AssetObservationData(observation_of(standing))
+        one = AssetObservationData(observation_of(standing, self.api))
         return self._event(DagsterEventType.ASSET_OBSERVATION, one, "Not complete", standing)
 
     def _event(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from pipeline.assets.campaign import CAMPAIGN_ASSETS, moderated_source_set, source_set
+from pipeline.assets.campaign import CAMPAIGN_ASSETS
 from pipeline.assets.partitions import CAMPAIGNS
 from resources.adapters import Adapters
 from resources.database import schema
+from tests.jobs.window import API, OPERATING
 from tests.steps.author import CAMPAIGN, Author
 
 
@@ -20,7 +21,7 @@ def materialize(
         list(assets),
         instance=instance,
         partition_key=campaign,
-        resources={"adapters": adapters},
+        resources={"adapters": adapters, "operating": OPERATING},
         raise_on_error=False,
     )
 
@@ -68,9 +69,9 @@ def test_materializing_again_makes_nothing_again(
 ) -> None:
     dropped.ingest()
     dropped.relay()
-    materialize(instance, adapters, source_set, moderated_source_set)
+    materialize(instance, adapters, *CAMPAIGN_ASSETS[:2])
     before = len(dropped.rows(schema.attempts)), len(dropped.rows(schema.audit))
-    materialize(instance, adapters, source_set, moderated_source_set)
+    materialize(instance, adapters, *CAMPAIGN_ASSETS[:2])
 
     assert (len(dropped.rows(schema.attempts)), len(dropped.rows(schema.audit))) == before
 
@@ -80,13 +81,14 @@ def test_metadata_holds_counts_and_states_and_no_address(
 ) -> None:
     dropped.ingest()
     dropped.relay()
-    result = materialize(instance, adapters, source_set, moderated_source_set)
+    result = materialize(instance, adapters, *CAMPAIGN_ASSETS[:2])
     events = result.get_asset_materialization_events()
     metadata = {event.asset_key.to_user_string(): event.materialization.metadata for event in events}  # type: ignore[union-attr]
 
     assert metadata["source_set"]["sources_present"].value == 2
     assert metadata["moderated_source_set"]["verdict"].value == "approved"
-    assert "://" not in str(metadata)
+    assert metadata["source_set"]["status_page"].value == f"{API}/status?campaign={CAMPAIGN}"
+    assert "://" not in str(metadata).replace(API, "")
     assert "Your parcel" not in str(metadata)
 
 

@@ -77,7 +77,7 @@ def test_an_event_shows_counts_and_the_items_table(window: dg.DagsterInstance) -
 
 
 def test_an_event_of_a_run_stands_in_that_runs_log(window: dg.DagsterInstance) -> None:
-    Teller(window, "run-1", "derive_lot", "derive_due")([saying(Part.THUMBNAILS)])
+    Teller(window, "", "run-1", "derive_lot", "derive_due")([saying(Part.THUMBNAILS)])
     [record] = window.fetch_materializations(dg.AssetKey("thumbnails"), limit=5).records
 
     assert record.run_id == "run-1"

@@ -14,6 +14,7 @@ from pipeline.jobs.lots import LOT_JOBS, job_name, lot_request
 from pipeline.steps.operate.request_lots import open_lots
 from resources.adapters import Adapters
 from resources.database import schema
+from tests.jobs.window import OPERATING
 from tests.steps.author import CAMPAIGN, Author
 
 JOBS = {job.name: job for job in LOT_JOBS}
@@ -24,7 +25,10 @@ def run(
 ) -> dg.ExecuteInProcessResult:
     config = {"ops": {f"{stage}_due": {"config": {"number": number}}}} if number else {}
     return JOBS[job_name(stage)].execute_in_process(
-        run_config=config, instance=instance, resources={"adapters": adapters}, raise_on_error=False
+        run_config=config,
+        instance=instance,
+        resources={"adapters": adapters, "operating": OPERATING},
+        raise_on_error=False,
     )
 
 

@@ -14,13 +14,20 @@ from pipeline.documents.settings import Settings
 from pipeline.steps.produce.stages import intake_of
 from resources.adapters import Adapters
 from resources.connect import connect
+from resources.dagster_resources import Operating
 from resources.database.database import Database
 from resources.media import Sandbox
+from resources.notify.log import LogNotifier
+from resources.notify.protocol import Outlet
 from tests.conftest import Clock
 from tests.steps.author import Author
 from tests.steps.viewer_fixtures import sandbox
 
-__all__ = ["adapters", "dropped", "home", "instance", "sandbox"]
+__all__ = ["OPERATING", "adapters", "dropped", "home", "instance", "sandbox"]
+
+API = "http://127.0.0.1:3001"
+#: Dagster's surroundings in tests: alerts go to the log.
+OPERATING = Operating(API, Outlet(LogNotifier()), run_log_days=14, delivered_days=30)
 
 
 @pytest.fixture

@@ -18,13 +18,17 @@ from sensors.generation_status import generation_status
 from sensors.lifecycle import lifecycle
 from tests.conftest import NOON, Clock
 from tests.database import rows
+from tests.jobs.window import OPERATING
 from tests.steps.author import CAMPAIGN, Author
 
 Found = dg.SensorResult | dg.SkipReason
 
 
 def tick(sensor: dg.SensorDefinition, instance: dg.DagsterInstance, adapters: Adapters) -> Found:
-    context = dg.build_sensor_context(instance=instance, resources={"sensor_adapters": adapters})
+    resources = {"sensor_adapters": adapters}
+    if "operating" in sensor.required_resource_keys:
+        resources["operating"] = OPERATING
+    context = dg.build_sensor_context(instance=instance, resources=resources)
     found = sensor(context)
     assert isinstance(found, dg.SensorResult | dg.SkipReason)
     return found
@@ -32,6 +36,12 @@ def tick(sensor: dg.SensorDefinition, instance: dg.DagsterInstance, adapters: Ad
 
 def run_keys(found: Found) -> list[str | None]:
     return [] if isinstance(found, dg.SkipReason) else [one.run_key for one in found.run_requests or ()]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test's clock decides what has settled."""
+    monkeypatch.setattr("sensors.campaign_intake.SETTLE_SECONDS", 0.0)
 
 
 @pytest.fixture

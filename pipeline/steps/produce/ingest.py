@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -58,6 +58,7 @@ from resources.database.revisions import revision_by_id
 from resources.object_store.protocol import INTAKE_PREFIX, ObjectStore, Stored
 
 BRIEF_ENDINGS = (".yaml", ".yml")
+ANSWER_ENDINGS = (".receipt.json", ".errors.txt")
 LAYOUT = "intake/TENANT/FOLDER/NAME.yaml, its images beside it"
 LOT_BRIEFS = 50
 
@@ -71,6 +72,7 @@ class IntakeLook:
     files: int
     briefs: tuple[str, ...]  #: keys of briefs that are stable and not ingested
     revisions: tuple[str, ...]  #: revisions that wait for a source which can be judged now
+    settling: int = 0  #: files that this look found new or changed: another look says whether they stay so
 
     @property
     def is_due(self) -> bool:
@@ -97,7 +99,7 @@ def look_at_intake(database: Database, store: ObjectStore) -> IntakeLook:
         database.run(work)
     with database.reading() as connection:
         briefs = tuple(row.path for row in due_files(connection, BRIEF_ENDINGS))
-        return IntakeLook(len(found), briefs, tuple(_due_revisions(connection)))
+        return IntakeLook(len(found), briefs, tuple(_due_revisions(connection)), _settling(changed))
 
 
 def ingest_lot(intake: Intake, *, limit: int = LOT_BRIEFS, campaign: str | None = None) -> LotReport:
@@ -201,6 +203,11 @@ def micros(at: datetime) -> int:
 
 def _is_news(one: Seen, known: sa.Row[Any] | None) -> bool:
     return known is None or version_of(known) != one.version
+
+
+def _settling(changed: Iterable[str]) -> int:
+    """Our own answers beside a brief are no news."""
+    return sum(not path.endswith(ANSWER_ENDINGS) for path in changed)
 
 
 def _due_revisions(connection: sa.Connection) -> Iterator[str]:

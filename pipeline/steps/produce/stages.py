@@ -17,9 +17,9 @@ from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.operate.retry import retry_due
 from pipeline.steps.produce.derive import derive_group
 from pipeline.steps.produce.index import sync_index
-from pipeline.steps.produce.ingest import ingest_lot
+from pipeline.steps.produce.ingest import LOT_BRIEFS, ingest_lot
 from pipeline.steps.produce.inputs import Inputs
-from pipeline.steps.produce.lot import LotReport, work_lot
+from pipeline.steps.produce.lot import LOT_ITEMS, LotReport, work_lot
 from pipeline.steps.produce.moderate import moderate_due
 from pipeline.steps.produce.planning import PlanningRules
 from pipeline.steps.produce.poll import BUDGET_SECONDS, PollReport, poll
@@ -33,12 +33,14 @@ from resources.adapters import Adapters
 from resources.database.claims import claim_stage
 
 
-def run_lot(adapters: Adapters, stage: Stage, campaign: str | None = None) -> LotReport:
+def run_lot(
+    adapters: Adapters, stage: Stage, campaign: str | None = None, items: int | None = None
+) -> LotReport:
     """One lot of *stage*: claim what is due and work on it until the lot is full or nothing is due.
 
-    With *campaign* it takes only that one's items, whatever else is due.
+    With *campaign* it takes only that one's items, whatever else is due. A lot is full at *items*.
     """
-    return LOTS[stage](adapters, campaign)
+    return LOTS[stage](adapters, campaign, LOT_ITEMS if items is None else items)
 
 
 def planning_rules(adapters: Adapters) -> PlanningRules:
@@ -67,9 +69,9 @@ def _submitting(adapters: Adapters) -> Mapping[str, Submitting]:
     }
 
 
-def _ingest(adapters: Adapters, campaign: str | None) -> LotReport:
+def _ingest(adapters: Adapters, campaign: str | None, items: int) -> LotReport:
     """Briefs, then what became complete is judged at once, then receipts."""
-    ingested = ingest_lot(intake_of(adapters), campaign=campaign)
+    ingested = ingest_lot(intake_of(adapters), limit=min(items, LOT_BRIEFS), campaign=campaign)
     relay_outbox(adapters.database)
     judged = moderate_due(adapters.database, adapters.moderation, planning_rules(adapters), campaign=campaign)
     relay_outbox(adapters.database)
@@ -77,7 +79,7 @@ def _ingest(adapters: Adapters, campaign: str | None) -> LotReport:
     return _together(Stage.INGEST, ingested, judged)
 
 
-def _submit(adapters: Adapters, campaign: str | None) -> LotReport:
+def _submit(adapters: Adapters, campaign: str | None, items: int) -> LotReport:
     retried = retry_due(adapters.database, adapters.terms)
     relay_outbox(adapters.database)
     submitted = submit_lot(
@@ -86,12 +88,13 @@ def _submit(adapters: Adapters, campaign: str | None) -> LotReport:
         adapters.terms,
         adapters.store,
         adapters.spool,
+        items=items,
         campaign=campaign,
     )
     return _together(Stage.SUBMIT, retried, submitted)
 
 
-def _retrieve(adapters: Adapters, campaign: str | None) -> LotReport:
+def _retrieve(adapters: Adapters, campaign: str | None, items: int) -> LotReport:
     """What dead workers left in the spool goes first: a full disk would stop everybody."""
     sweep_spool(adapters.database, adapters.spool)
     return work_lot(
@@ -108,10 +111,11 @@ def _retrieve(adapters: Adapters, campaign: str | None) -> LotReport:
             profile=adapters.profile,
             spool=adapters.spool,
         ),
+        items=items,
     )
 
 
-def _derive(adapters: Adapters, campaign: str | None) -> LotReport:
+def _derive(adapters: Adapters, campaign: str | None, items: int) -> LotReport:
     return work_lot(
         adapters.database,
         Stage.DERIVE,
@@ -124,10 +128,11 @@ def _derive(adapters: Adapters, campaign: str | None) -> LotReport:
             transforms=adapters.transforms,
             spool=adapters.spool,
         ),
+        items=items,
     )
 
 
-def _publish(adapters: Adapters, campaign: str | None) -> LotReport:
+def _publish(adapters: Adapters, campaign: str | None, items: int) -> LotReport:
     """Entries that lag behind first: a withdrawal is not kept waiting by publications."""
     sync_index(adapters.database, adapters.index)
     return work_lot(
@@ -135,6 +140,7 @@ def _publish(adapters: Adapters, campaign: str | None) -> LotReport:
         Stage.PUBLISH,
         lambda tx, owner, limit: claim_stage(tx, Stage.PUBLISH, owner, limit, campaign),
         lambda rows: publish_group(adapters.database, rows, index=adapters.index),
+        items=items,
     )
 
 
@@ -143,7 +149,7 @@ def _together(stage: Stage, *reports: LotReport) -> LotReport:
     return LotReport(stage, results, sum(report.seconds for report in reports))
 
 
-LOTS: Mapping[Stage, Callable[[Adapters, str | None], LotReport]] = MappingProxyType(
+LOTS: Mapping[Stage, Callable[[Adapters, str | None, int], LotReport]] = MappingProxyType(
     {
         Stage.INGEST: _ingest,
         Stage.SUBMIT: _submit,
