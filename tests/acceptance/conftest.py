@@ -1,5 +1,5 @@
 """Fixtures of the acceptance tests."""
 
-from tests.acceptance.studios import media, studio
+from tests.acceptance.studios import fast_folder, media, postgresql_studios, sqlite_studios, studio
 
-__all__ = ["media", "studio"]
+__all__ = ["fast_folder", "media", "postgresql_studios", "sqlite_studios", "studio"]

@@ -7,8 +7,6 @@ Belongs here: making it, and the commands of people as calls. Does not belong he
 from __future__ import annotations
 
 import hashlib
-import shutil
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -107,13 +105,12 @@ def brief(number: int, provider: str, english: int, *, approval: bool, cap: int)
 
 @dataclass
 class Studio:
-    """`wipe` ends what an example left in the database."""
+    """`picture` is the one source image of every brief."""
 
     database: Database
     clock: Clock
     folder: Path
     remote: Remote
-    wipe: Callable[[], None]
     picture: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
@@ -132,11 +129,6 @@ class Studio:
             spool=self.folder / "spool",
         )
         self.adapters.spool.mkdir(parents=True)
-
-    def close(self) -> None:
-        self.database.close()
-        self.wipe()
-        shutil.rmtree(self.folder)
 
     def rows(self, table: sa.Table) -> list[sa.Row[Any]]:
         with self.database.reading() as connection:

@@ -9,6 +9,7 @@ import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from resources.media import derive as derive_pictures
 from tests.acceptance.memory_provider import Remote
 from tests.acceptance.studio import Studio
 from tests.conftest import Clock
+from tests.postgres import Server
 from tests.steps.author import picture
 from tests.steps.output_site import video
 
@@ -85,37 +87,65 @@ def _remember(patched: pytest.MonkeyPatch, sandbox: Sandbox, folder: Path) -> No
     patched.setattr(derive_step, "derive", derived)
 
 
-def _open(url: str, folder: Path, media: Media, wipe: Callable[[], None]) -> Studio:
-    clock = Clock()
+@dataclass
+class Studios:
+    """Studios one after the other over one engine, so that statements are compiled once for all of them."""
+
+    database: Database
+    media: Media
+    folder: Path
+
+    def open(self) -> Studio:
+        """A studio in which nothing has happened yet."""
+        self._wipe()
+        self.database.clock = clock = Clock()
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        return Studio(self.database, clock, folder, Remote(self.media.bodies), self.media.picture)
+
+    def _wipe(self) -> None:
+        names = ["search_text", *(table.name for table in reversed(schema.metadata.sorted_tables))]
+        with self.database.engine.begin() as connection:
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"TRUNCATE {', '.join(names)} RESTART IDENTITY CASCADE")
+                return
+            for name in names:
+                connection.execute(sa.delete(sa.table(name)))
+
+
+@contextmanager
+def _studios(url: str, media: Media, folder: Path) -> Iterator[Studios]:
     database = Database.at(url)
-    database.clock = clock
-    return Studio(database, clock, folder, Remote(media.bodies), wipe, media.picture)
+    yield Studios(database, media, folder)
+    database.close()
 
 
-def _fast_folder() -> Path:
-    """In memory where there is such a place: a machine of rules proves order, not disks."""
+@pytest.fixture(scope="module")
+def fast_folder() -> Iterator[Path]:
+    """In memory where there is such a place: rules prove order, not disks."""
     memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="reelwright-", dir=memory if memory.is_dir() else None))
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)
 
 
-def on_sqlite(template: Path, media: Media) -> Studio:
-    folder = _fast_folder()
-    shutil.copy(template, folder / "reelwright.db")
-    return _open(f"sqlite:///{folder / 'reelwright.db'}", folder, media, lambda: None)
+@pytest.fixture(scope="module")
+def sqlite_studios(media: Media, migrated_sqlite: Path, fast_folder: Path) -> Iterator[Studios]:
+    shutil.copy(migrated_sqlite, fast_folder / "reelwright.db")
+    with _studios(f"sqlite:///{fast_folder / 'reelwright.db'}", media, fast_folder) as studios:
+        yield studios
 
 
-def on_postgresql(url: str, media: Media) -> Studio:
-    def wipe() -> None:
-        engine = sa.create_engine(url, poolclass=sa.NullPool)
-        with engine.begin() as connection:
-            names = ", ".join(table.name for table in schema.metadata.sorted_tables)
-            connection.exec_driver_sql(f"TRUNCATE {names}, search_text RESTART IDENTITY CASCADE")
-
-    return _open(url, _fast_folder(), media, wipe)
+@pytest.fixture(scope="module")
+def postgresql_studios(media: Media, postgres: Server, fast_folder: Path) -> Iterator[Studios]:
+    name = f"studios_{fast_folder.name}"
+    admin = sa.create_engine(postgres.url(), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with admin.connect() as connection:
+        connection.exec_driver_sql(f'CREATE DATABASE "{name}" TEMPLATE template_reelwright STRATEGY WAL_LOG')
+    with _studios(postgres.url(name), media, fast_folder) as studios:
+        yield studios
+    with admin.connect() as connection:
+        connection.exec_driver_sql(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @pytest.fixture
-def studio(media: Media, migrated_sqlite: Path) -> Iterator[Studio]:
-    opened = on_sqlite(migrated_sqlite, media)
-    yield opened
-    opened.close()
+def studio(sqlite_studios: Studios) -> Studio:
+    return sqlite_studios.open()

@@ -7,12 +7,10 @@ kills it, or lets time, providers and people do something in between.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Mapping
-from functools import partial
-from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -30,6 +28,7 @@ from pipeline.domain.lifecycle import NEXT_WORDS, Word
 from pipeline.steps.answer.status import Wanted, WishStatus, status
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.produce.moderate import moderate_due
+from pipeline.steps.produce.receipts import write_due_receipts
 from pipeline.steps.produce.stages import planning_rules, poll_tick, run_lot
 from resources.adapters import Adapters
 from resources.database import schema
@@ -37,15 +36,17 @@ from resources.database.invariants import Phase, SeenJob, Snapshot, broken
 from tests.acceptance.memory_provider import SAYINGS, Fate
 from tests.acceptance.people import PEOPLE, not_accepted
 from tests.acceptance.studio import CLASSES, Studio, brief
-from tests.acceptance.studios import Media, on_postgresql, on_sqlite
+from tests.acceptance.studios import Studios
 from tests.acceptance.workers import Worker
 from tests.database.faults import lost_commit
-from tests.postgres import Server
 
 
 def _moderate(adapters: Adapters) -> None:
+    """The ingest lot without its files: sets are judged, receipts are written."""
     relay_outbox(adapters.database)
     moderate_due(adapters.database, adapters.moderation, planning_rules(adapters))
+    relay_outbox(adapters.database)
+    write_due_receipts(adapters.database, adapters.store)
 
 
 def _lot(stage: Stage) -> Callable[[Adapters], None]:
@@ -64,6 +65,9 @@ JOBS: Mapping[str, Callable[[Adapters], Any]] = {
 #: From brief to viewer.
 TRIP = ("moderate", "submit", "poll", "retrieve", "derive", "publish")
 WORKERS = 4
+#: Times that the whole way is gone after all faults have ended, in which everything must come to rest.
+ROUNDS = 6
+RESTING = ("indexed", "failed", "cancelled")
 
 
 class Lifecycle(RuleBasedStateMachine):
@@ -229,12 +233,38 @@ class Lifecycle(RuleBasedStateMachine):
             assert starts == 1, f"{attempt}: {starts} remote jobs"
 
     def teardown(self) -> None:
-        try:
-            for worker in self.workers:
-                worker.kill()
-            self.faults.close()
-        finally:
-            self.studio.close()
+        """Faults end, and then everything must come to rest (unless something is broken already)."""
+        for worker in self.workers:
+            worker.kill()
+        self.workers, is_sound = [], sys.exc_info()[0] is None
+        self.faults.close()
+        if is_sound and self.studio.newest_revision:
+            self._heal()
+
+    def _heal(self) -> None:
+        PEOPLE["resume"](self.studio, 0)
+        for _ in range(ROUNDS):
+            self.time_passes(700)
+            for job in TRIP:
+                self._all_goes_well(job)
+
+        assert self._broken(*Phase) == []
+        assert _restless(self.studio) == []
+
+
+def _restless(studio: Studio) -> list[str]:
+    """Wanted, selected attempts that neither ended, nor are indexed, nor wait for a person or a place."""
+    wanted = {row.wanted_rendition for row in studio.rows(schema.slots)}
+    selected = {row.selected_attempt for row in studio.rows(schema.renditions) if row.id in wanted}
+    places = {row.provider for row in studio.rows(schema.lanes) if row.in_flight < row.cap}
+    return [
+        f"{row.id}: {row.state}, {row.submission}"
+        for row in studio.rows(schema.attempts)
+        if row.id in selected
+        and row.state not in RESTING
+        and row.parked_reason is None
+        and (row.provider in places or row.state != "queued")
+    ]
 
 
 #: Words that the mere passing of time can bring about or end: a lease of a send runs out.
@@ -251,25 +281,23 @@ def _require_possible(before: WishStatus, now: WishStatus) -> None:
 
 
 _SETTINGS = settings(
-    deadline=None, suppress_health_check=list(HealthCheck), print_blob=True, stateful_step_count=30
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+    stateful_step_count=30,
 )
 
 
-def _hold(studio: Callable[[], Studio], examples: int) -> None:
+def _hold(studios: Studios, examples: int) -> None:
     class Machine(Lifecycle):
-        open_studio = staticmethod(studio)
+        open_studio = staticmethod(studios.open)
 
     run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
 
 
-def test_the_lifecycle_holds_on_sqlite(media: Media, migrated_sqlite: Path) -> None:
-    _hold(partial(on_sqlite, migrated_sqlite, media), 25)
+def test_the_lifecycle_holds_on_sqlite(sqlite_studios: Studios) -> None:
+    _hold(sqlite_studios, 20)
 
 
-def test_the_lifecycle_holds_on_postgresql(media: Media, postgres: Server) -> None:
-    name = "lifecycle_machine"
-    admin = sa.create_engine(postgres.url(), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with admin.connect() as connection:
-        connection.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE template_reelwright STRATEGY WAL_LOG")
-
-    _hold(partial(on_postgresql, postgres.url(name), media), 4)
+def test_the_lifecycle_holds_on_postgresql(postgresql_studios: Studios) -> None:
+    _hold(postgresql_studios, 3)
