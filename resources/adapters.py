@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.domain.moderation import ModerationPolicy
-
 from pipeline.domain.media import TransformSet
+from pipeline.domain.moderation import ModerationPolicy
 from pipeline.domain.provider_terms import ProviderTerms
 from pipeline.domain.quality import TargetProfile
 from resources.database.database import Database
