@@ -19,18 +19,17 @@ HOUR = 3_600 * 1_000_000
 @dataclass(frozen=True, slots=True)
 class Window:
     rows: Sequence[sa.Row[Any]]
+    start: int  #: rows before it
     of: int  #: rows in all
-
-    @property
-    def is_whole(self) -> bool:
-        return len(self.rows) == self.of
+    next: sa.Row[Any] | None  #: the first row after it, None at the end
 
 
 def window(
-    connection: sa.Connection, wanted: sa.Select[Any], by: sa.Column[str], *, size: int, now: int
+    connection: sa.Connection, wanted: sa.Select[Any], by: sa.ColumnElement[str], *, size: int, now: int
 ) -> Window:
     """The window of *now*'s turn over *wanted*, in the order of the unique column *by*."""
     of = int(connection.scalar(sa.select(sa.func.count()).select_from(wanted.subquery())) or 0)
     turns = -(-of // size)
     start = (now // HOUR) % turns * size if turns else 0
-    return Window(connection.execute(wanted.order_by(by).limit(size).offset(start)).all(), of)
+    found = connection.execute(wanted.order_by(by).limit(size + 1).offset(start)).all()
+    return Window(found[:size], start, of, found[size] if len(found) > size else None)

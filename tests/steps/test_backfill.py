@@ -25,7 +25,7 @@ from resources.database.backfill import lease
 from resources.tag_index.protocol import Change, Tombstone, WriteResult
 from resources.tag_index.sql import SqlTagIndex
 from tests.database import rows
-from tests.steps.upkeep import TINY, WIDER, adapters_of, selected, shown, what_is_broken
+from tests.steps.upkeep import TINY, WIDER, adapters_of, empty_index, selected, shown, what_is_broken
 from tests.steps.viewer import CAMPAIGN, Viewer
 
 
@@ -198,7 +198,7 @@ def test_a_person_who_takes_the_lease_over_wins(viewer: Viewer, monkeypatch: pyt
 
 def test_the_index_is_told_everything_again(viewer: Viewer) -> None:
     [attempt] = shown(viewer, "r-1")
-    _empty(viewer)
+    empty_index(viewer)
 
     report = reindex(adapters_of(viewer), [CAMPAIGN])
 
@@ -206,15 +206,6 @@ def test_the_index_is_told_everything_again(viewer: Viewer) -> None:
     assert viewer.standings() == {viewer.attempt(attempt).object: "current"}
     assert viewer.entry(attempt).synced_version == viewer.entry(attempt).version
     assert what_is_broken(viewer, TINY) == []
-
-
-def _empty(viewer: Viewer) -> None:
-    def work(tx: Any) -> None:
-        tx.connection.execute(schema.search_tags.delete())
-        tx.connection.exec_driver_sql("DELETE FROM search_text")
-        tx.connection.execute(schema.search_entries.delete())
-
-    viewer.database.run(work)
 
 
 def test_an_index_that_is_ahead_of_the_database_is_passed_by(viewer: Viewer) -> None:

@@ -3,112 +3,37 @@
 # ruff: noqa: S608 - statements of our own constants
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 
 from pipeline.domain.errors import StoreUnavailable
-from pipeline.domain.outcomes import Reconciliation
-from pipeline.domain.provider_terms import ProviderTerms
-from pipeline.steps.operate import reconcile as reconciling
 from pipeline.steps.operate.pause import pause
-from pipeline.steps.operate.reconcile import LOOKS, reconcile
+from pipeline.steps.operate.reconcile import reconcile
 from pipeline.steps.operate.reconciled import Done, Finding, Item, ReconcileReport
 from pipeline.steps.operate.relay_outbox import relay_outbox
-from resources.adapters import Adapters
 from resources.database import schema
 from resources.database.counters import counted
 from resources.database.database import Database
-from resources.database.invariants import broken
 from resources.database.sampling import HOUR
 from resources.object_store.local import LocalStore
-from resources.providers.protocol import Found, LookUpAnswer, Observation, Standing
+from resources.providers.protocol import Found
 from tests.conftest import NOON, SECOND, Clock
-from tests.database import rows, sound
+from tests.database import rows
 from tests.database.sound import HOME, QUEUED, RUNNING, SHOWN, SLOT
-from tests.steps.upkeep import TINY, WIDER, adapters_of, selected, shown, what_is_broken
+from tests.steps.house import House
+from tests.steps.upkeep import TINY, WIDER, adapters_of, empty_index, selected, shown, what_is_broken
 from tests.steps.viewer import Viewer
 
 LONG_AGO = NOON - 3_600 * SECOND
 HOUR_AHEAD = NOON + 3_600 * SECOND
 
 
-@dataclass
-class Listing:
-    """A provider whose jobs run and run, and that lists what a test says."""
-
-    reconciliation: Reconciliation = Reconciliation.LOOKUP
-    key_window_seconds: int = 0
-    lookup_lag_seconds: int = 10
-    not_found_window_seconds: int = 0
-    jobs: list[Found] = field(default_factory=list)
-
-    async def look_up(self, _client: Any, handles: Sequence[str]) -> Sequence[Observation]:
-        return [Observation(handle, Standing.RUNNING, word="running") for handle in handles]
-
-    async def find(self, *_: Any, since: datetime) -> LookUpAnswer:  # noqa: ARG002
-        return LookUpAnswer(tuple(self.jobs), complete=True)
-
-
-@dataclass
-class House:
-    """The sound installation of the invariants' tests, with adapters around it."""
-
-    database: Database
-    folder: Path
-    clock: Clock
-    provider: Listing = field(default_factory=Listing)
-
-    def __post_init__(self) -> None:
-        sound.write(self.database)
-        self.store = LocalStore(self.folder / "objects")
-
-    @property
-    def adapters(self) -> Adapters:
-        everything: Any = {
-            "database": self.database, "store": self.store, "index": None, "sandbox": None,
-            "providers": {"local": self.provider},
-            "terms": {"local": ProviderTerms("local", "local", "http://127.0.0.1:9")},
-            "profile": None, "transforms": replace(TINY, version="web-1", derivatives=(SMALL,)),
-            "moderation": None, "spool": self.folder / "spool",
-        }  # fmt: skip
-        return Adapters(**everything)
-
-    def run(self, statement: str) -> None:
-        self.database.run(lambda tx: tx.connection.execute(sa.text(statement)))
-
-    def reconcile(self) -> ReconcileReport:
-        return reconcile(self.adapters, self.database.now())
-
-    def broken(self) -> list[str]:
-        with self.database.reading() as connection:
-            now = self.clock.at
-            found = broken(connection, sound.seen(), now=now, overdue=now - 900 * SECOND)
-            return [f"{one.invariant.id}: {one.subject}: {one.found}" for one in found]
-
-    def attempt(self, name: str) -> sa.Row[Any]:
-        return rows.read(self.database, schema.attempts, name)
-
-    def audit(self, subject: str) -> sa.Row[Any]:
-        links = [row for row in rows.rows(self.database, schema.audit) if row.subject_id == subject]
-        return max(links, key=lambda row: row.id)
-
-
-SMALL = replace(TINY.derivatives[0], name="small")
-
-
 @pytest.fixture
-def house(database: Database, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
-    """Without the look into the index, which has tests of its own."""
-    looks = {item: look for item, look in LOOKS.items() if item is not Item.ENTRIES}
-    monkeypatch.setattr(reconciling, "LOOKS", looks)
+def house(database: Database, clock: Clock, tmp_path: Path) -> House:
     return House(database, tmp_path, clock)
 
 
@@ -349,17 +274,13 @@ def test_a_remote_job_that_nobody_knows_is_kept_as_evidence_once(house: House) -
 
 
 def test_old_temporary_objects_are_deleted_and_young_ones_stay(house: House) -> None:
-    left = house.folder / "objects" / ".tmp"
-    left.mkdir(parents=True)
     for name, hours in (("1-old", 25), ("2-young", 23)):
-        (left / name).write_bytes(b"part")
-        at = NOON / SECOND - hours * 3_600
-        os.utime(left / name, (at, at))
+        house.lay(f".tmp/{name}", b"part", age_seconds=hours * 3_600)
 
     [found] = of(house.reconcile(), Item.TEMPORARY)
 
     assert (found.subject, found.done) == (".tmp/1-old", Done.MENDED)
-    assert [path.name for path in left.iterdir()] == ["2-young"]
+    assert [one.key for one in house.store.list_temporary()] == [".tmp/2-young"]
 
 
 def test_what_dead_workers_left_in_the_spool_is_removed(house: House) -> None:
@@ -409,8 +330,7 @@ def _forgotten(viewer: Viewer, attempt: str) -> None:
 
 
 def _lost_by_the_index(viewer: Viewer, attempt: str) -> None:
-    viewer.database.run(lambda tx: tx.connection.execute(schema.search_tags.delete()))
-    viewer.database.run(lambda tx: tx.connection.execute(schema.search_entries.delete()))
+    empty_index(viewer)
 
 
 def _overdue(viewer: Viewer, attempt: str) -> None:

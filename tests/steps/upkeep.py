@@ -63,3 +63,14 @@ def what_is_broken(viewer: Viewer, transforms: TransformSet = WIDER) -> list[str
     with viewer.database.reading() as connection:
         found = broken(connection, seen, now=now, overdue=now, invariants=[*SHOWING, *OWNING])
         return [f"{one.invariant.id}: {one.subject}: {one.found}" for one in found]
+
+
+def empty_index(viewer: Viewer) -> None:
+    """As if the index had lost everything."""
+
+    def work(tx: Any) -> None:
+        tx.connection.execute(schema.search_tags.delete())
+        tx.connection.exec_driver_sql("DELETE FROM search_text")
+        tx.connection.execute(schema.search_entries.delete())
+
+    viewer.database.run(work)

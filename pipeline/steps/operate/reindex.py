@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -62,7 +63,10 @@ def _tell(database: Database, index: TagIndex, entries: Sequence[sa.Row[Any]]) -
     heard: dict[str, Told] = {}
     for _ in range(ROUNDS):
         heard |= tell(database, index, list(wrong))
-        wrong = differing(database, index, list(wrong))
+        try:
+            wrong = differing(database, index, list(wrong))
+        except IndexUnavailable:
+            wrong = dict.fromkeys(wrong, "index_unavailable")
         if not wrong:
             break
     return [_result(entry, wrong.get(entry.id), heard.get(entry.id)) for entry in entries]
@@ -71,23 +75,39 @@ def _tell(database: Database, index: TagIndex, entries: Sequence[sa.Row[Any]]) -
 def differing(database: Database, index: TagIndex, entry_ids: Collection[str]) -> dict[str, str]:
     """Those of *entry_ids* of which the index says something else than it should, and what.
 
-    Where it says so at the entry's version or a higher one, the entry is raised above that.
+    Where it says so at the entry's version or a higher one, the entry is raised above that. Raises
+    IndexUnavailable.
     """
+    found = compared(database, index, entry_ids)
+    ahead = [(one.row, one.shown_version) for one in found.values() if one.shown_version]
+    overtaken = database.run(lambda tx: _pass_by(tx, ahead)) if ahead else set()
+    return {name: one.problem for name, one in found.items() if name not in overtaken}
+
+
+@dataclass(frozen=True, slots=True)
+class Differs:
+    """One entry of which the index says something else than it should."""
+
+    row: sa.Row[Any]
+    problem: str
+    shown_version: int = 0  #: 0: it shows nothing
+
+
+def compared(database: Database, index: TagIndex, entry_ids: Collection[str]) -> dict[str, Differs]:
+    """What the index says otherwise, by entry; nothing is changed. Raises IndexUnavailable."""
     with database.reading() as connection:
         rows = entry_rows(connection, entry_ids)
         settings = settings_of(connection, rows.values(), database.clock(connection))
-    try:
-        shown = _shown(index, rows.values())
-    except IndexUnavailable:
-        return dict.fromkeys(rows, "index_unavailable")
-    found = {
-        name: problem
+    shown = _shown(index, rows.values())
+    problems = {
+        name: _problem(row, change_of(row, settings[row.campaign]), shown.get(name))
         for name, row in rows.items()
-        if (problem := _problem(row, change_of(row, settings[row.campaign]), shown.get(name)))
     }
-    ahead = [(rows[name], shown[name].version) for name in found if name in shown]
-    overtaken = database.run(lambda tx: _pass_by(tx, ahead)) if ahead else set()
-    return {name: problem for name, problem in found.items() if name not in overtaken}
+    return {
+        name: Differs(rows[name], problem, shown[name].version if name in shown else 0)
+        for name, problem in problems.items()
+        if problem
+    }
 
 
 def _pass_by(tx: Transaction, ahead: Sequence[tuple[sa.Row[Any], int]]) -> set[str]:
