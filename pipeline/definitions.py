@@ -7,20 +7,27 @@ import warnings
 import dagster as dg
 
 from pipeline.assets.campaign import CAMPAIGN_ASSETS
+from pipeline.assets.checks import system_checks
+from pipeline.assets.health import system_health
 from pipeline.assets.versions import with_versions
 from pipeline.jobs.lots import LOT_JOBS
+from pipeline.jobs.upkeep import UPKEEP_JOBS
 from resources.dagster_resources import OperatingResource, RunAdapters, SensorAdapters, document_versions
+from sensors.alerts import alerts
 from sensors.campaign_intake import campaign_intake
 from sensors.generation_status import generation_status
 from sensors.lifecycle import lifecycle
+from sensors.schedules import SCHEDULES
 
 # Dagster itself hands on a beta parameter when it copies a sensor; none of ours is one.
 warnings.filterwarnings("ignore", category=dg.BetaWarning, module="dagster")
 
 defs = dg.Definitions(
-    assets=with_versions(CAMPAIGN_ASSETS, document_versions()),
-    jobs=LOT_JOBS,
-    sensors=[campaign_intake, generation_status, lifecycle],
+    assets=[*with_versions(CAMPAIGN_ASSETS, document_versions()), system_health],
+    asset_checks=[system_checks],
+    jobs=[*LOT_JOBS, *UPKEEP_JOBS],
+    schedules=SCHEDULES,
+    sensors=[campaign_intake, generation_status, lifecycle, alerts],
     resources={
         "adapters": RunAdapters(),
         "sensor_adapters": SensorAdapters(),

@@ -3,7 +3,7 @@
 import dagster as dg
 
 from pipeline.jobs.bulk_events import Teller
-from pipeline.jobs.lots import LOT_JOBS, lot_request
+from pipeline.jobs.lots import LOT_JOBS, is_over, lot_request
 from pipeline.steps.operate.mark_partitions import mark_partitions
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.operate.request_lots import close_lost_lots, request_lots
@@ -29,7 +29,7 @@ def lifecycle(
 ) -> dg.SensorResult | dg.SkipReason:
     database = sensor_adapters.database
     relayed = relay_outbox(database, budget_seconds=RELAY_SECONDS)
-    close_lost_lots(database, lambda run_id: _is_over(context.instance, run_id))
+    close_lost_lots(database, lambda run_id: is_over(context.instance, run_id))
     lots = request_lots(database)
     told = mark_partitions(
         database,
@@ -41,8 +41,3 @@ def lifecycle(
     if not lots:
         return dg.SkipReason(f"{relayed} messages, {told} events, no lot wanted")
     return dg.SensorResult(run_requests=[lot_request(lot.stage, lot.number) for lot in lots])
-
-
-def _is_over(instance: dg.DagsterInstance, run_id: str) -> bool:
-    run = instance.get_run_by_id(run_id)
-    return run is None or run.is_finished

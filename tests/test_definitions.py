@@ -1,4 +1,4 @@
-"""The code location as a whole keeps its shape (E1, E2, E4)."""
+"""The code location as a whole keeps its shape, and every part of it says what it is (E1, E2, E4, E5)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import dagster as dg
 from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import serialize_value
 
+from pipeline.assets.campaign import POOL
 from pipeline.definitions import defs
 from pipeline.domain.follow_ons import Stage
+from pipeline.steps.answer.standing import Part
+from pipeline.steps.operate.checks import Name
 from resources.dagster_resources import document_versions
 
 GRAPH = {
@@ -17,7 +20,21 @@ GRAPH = {
     "renditions": ({"generation_attempts"}, "media"),
     "thumbnails": ({"renditions"}, "media"),
     "tag_index": ({"thumbnails"}, "publication"),
+    "system_health": (set(), "operations"),
 }
+CHECKED = {
+    "tag_index": {Name.PUBLISH, Name.REVISIONS},
+    "renditions": {Name.OBJECTS},
+    "thumbnails": {Name.MANIFESTS},
+    "generation_attempts": {Name.ATTEMPTS, Name.MONEY, Name.AUDIT},
+}
+SENSORS = {"campaign_intake": 5, "generation_status": 5, "lifecycle": 5, "alerts": 15}
+SCHEDULES = {
+    "checks_twice_an_hour": "10,40 * * * *",
+    "reconciliation_hourly": "25 * * * *",
+    "pruning_daily": "20 3 * * *",
+}
+UPKEEP = {"checks", "reconciliation", "pruning"}
 
 
 def _assets() -> dict[str, dg.AssetSpec]:
@@ -33,12 +50,22 @@ def test_the_graph_keeps_its_shape() -> None:
     assert found == GRAPH
 
 
-def test_every_asset_says_what_it_is_and_whose() -> None:
+def test_every_asset_says_what_it_is_and_whose_and_what_a_row_means() -> None:
     for name, spec in _assets().items():
-        assert spec.description, name
+        assert len(spec.description or "") > 100, name
         assert spec.owners, name
         assert spec.kinds, name
-        assert spec.partitions_def == dg.DynamicPartitionsDefinition(name="campaigns"), name
+        columns = spec.metadata["dagster/column_schema"].columns
+        assert columns, name
+        assert all(column.description for column in columns), name
+
+
+def test_all_but_the_numbers_are_partitioned_by_campaign() -> None:
+    partitioned = {name: spec.partitions_def for name, spec in _assets().items()}
+
+    assert partitioned.pop("system_health") is None
+    assert set(partitioned) == set(Part)
+    assert set(partitioned.values()) == {dg.DynamicPartitionsDefinition(name="campaigns")}
 
 
 def test_code_versions_are_the_versions_of_the_documents_that_shape_the_output() -> None:
@@ -50,6 +77,16 @@ def test_code_versions_are_the_versions_of_the_documents_that_shape_the_output()
     assert all(spec.code_version for spec in assets.values())
 
 
+def test_every_check_stands_on_its_asset_and_says_what_to_do() -> None:
+    graph = defs.resolve_asset_graph()
+    found: dict[str, set[str]] = {}
+    for key in graph.asset_check_keys:
+        found.setdefault(key.asset_key.to_user_string(), set()).add(key.name)
+        assert "When it fails" in (graph.get_check_spec(key).description or "")
+
+    assert found == CHECKED
+
+
 def test_every_stage_has_a_lot_job_with_a_pool_of_its_own() -> None:
     pools = {
         stage: {node.definition.pool for node in defs.resolve_job_def(f"{stage}_lot").nodes}
@@ -59,14 +96,37 @@ def test_every_stage_has_a_lot_job_with_a_pool_of_its_own() -> None:
     assert pools == {stage: {str(stage)} for stage in Stage}
 
 
-def test_sensors_run_by_default_and_look_every_five_seconds() -> None:
+def test_backfills_wait_for_no_lot() -> None:
+    job = defs.resolve_implicit_global_asset_job_def()
+    pools = {node.definition.pool for node in job.nodes if node.name in set(Part)}
+
+    assert pools == {POOL}
+    assert POOL not in set(Stage)
+
+
+def test_every_job_says_what_it_does() -> None:
+    names = {f"{stage}_lot" for stage in Stage} | UPKEEP
+
+    assert all(defs.resolve_job_def(name).description for name in names)
+    assert {job.name for job in defs.jobs or ()} == names
+
+
+def test_sensors_run_by_default_at_their_pace() -> None:
     sensors = {sensor.name: sensor for sensor in defs.sensors or ()}
 
-    assert set(sensors) == {"campaign_intake", "generation_status", "lifecycle"}
+    assert {name: sensor.minimum_interval_seconds for name, sensor in sensors.items()} == SENSORS
     for sensor in sensors.values():
         assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
-        assert sensor.minimum_interval_seconds == 5
         assert sensor.description
+
+
+def test_schedules_run_by_default_at_their_times() -> None:
+    schedules = {one.name: one for one in defs.schedules or () if isinstance(one, dg.ScheduleDefinition)}
+
+    assert {name: one.cron_schedule for name, one in schedules.items()} == SCHEDULES
+    for one in schedules.values():
+        assert one.default_status is dg.DefaultScheduleStatus.RUNNING
+        assert one.description
 
 
 def test_the_code_location_loads_and_can_be_sent_to_the_window() -> None:

@@ -99,6 +99,12 @@ def lot_request(stage: Stage, number: int) -> dg.RunRequest:
     )
 
 
+def is_over(instance: dg.DagsterInstance, run_id: str) -> bool:
+    """Whether a lot's run has ended, or is unknown to Dagster."""
+    run = instance.get_run_by_id(run_id)
+    return run is None or run.is_finished
+
+
 def _say(context: dg.OpExecutionContext, reports: Sequence[LotReport]) -> None:
     for report in reports:
         counts = ", ".join(f"{number} {word}" for word, number in report.counts.items()) or "nothing was due"

@@ -18,16 +18,24 @@ from resources.dagster_resources import Operating
 from resources.database.database import Database
 from resources.media import Sandbox
 from resources.notify.log import LogNotifier
-from resources.notify.protocol import Outlet
+from resources.notify.protocol import Outlet, Window
+from resources.notify.webhook import WebhookNotifier
 from tests.conftest import Clock
+from tests.notify.sinks import HttpSink
 from tests.steps.author import Author
 from tests.steps.viewer_fixtures import sandbox
 
 __all__ = ["OPERATING", "adapters", "dropped", "home", "instance", "sandbox"]
 
 API = "http://127.0.0.1:3001"
+WINDOW = "http://127.0.0.1:3000"
 #: Dagster's surroundings in tests: alerts go to the log.
 OPERATING = Operating(API, Outlet(LogNotifier()), run_log_days=14, delivered_days=30)
+
+
+def outlet_to(sink: HttpSink) -> Outlet:
+    """Alerts go to a real server, with links into Dagster's window."""
+    return Outlet(WebhookNotifier(sink.url), {Window.DAGSTER: WINDOW})
 
 
 @pytest.fixture

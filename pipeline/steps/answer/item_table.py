@@ -69,10 +69,10 @@ def at_risk(plan: Iterable[PlannedItem]) -> str:
     sums: Counter[str] = Counter()
     for one in plan:
         sums[one.currency or ""] += one.cost_at_risk
-    return ", ".join(f"{_money(micros)} {currency}" for currency, micros in sorted(sums.items()) if micros)
+    return ", ".join(f"{money(micros)} {currency}" for currency, micros in sorted(sums.items()) if micros)
 
 
-def _money(micros: int) -> Decimal:
+def money(micros: int) -> Decimal:
     """Two places, or all six where they say something."""
     amount = Decimal(micros).scaleb(-6)
     cents = amount.quantize(Decimal("0.01"))

@@ -45,7 +45,7 @@ def tell_failed_runs(
     """
     told = 0
     for run in sorted(failed, key=lambda one: one.ended_at):
-        counted = _open(database, FAILED, run.job)
+        counted = _counted(database, run.job)
         if counted is not None and run.ended_at <= counted.facts.get("ended_at", 0):
             continue
         facts: Facts = {
@@ -57,7 +57,7 @@ def tell_failed_runs(
         raise_alert(
             database, outlet, _alert(FAILED, Severity.WARNING, f"A run of {run.job} failed", run, facts)
         )
-        raised = 1 if counted is None else counted.raised + 1
+        raised = 1 if counted is None or counted.cleared_at is not None else counted.raised + 1
         if raised >= KEEPS_FAILING_AFTER:
             title = f"Runs of {run.job} keep failing"
             raise_alert(database, outlet, _alert(KEEPS_FAILING, Severity.CRITICAL, title, run, facts))
@@ -79,8 +79,9 @@ def recovered(database: Database, job: str) -> None:
         clear_alert(database, f"{kind}/{job}")
 
 
-def _open(database: Database, kind: str, job: str) -> sa.Row[Any] | None:
-    wanted = sa.select(alerts).where(alerts.c.id == f"{kind}/{job}", alerts.c.cleared_at.is_(None))
+def _counted(database: Database, job: str) -> sa.Row[Any] | None:
+    """The alert about a job's failures; also a cleared one knows what was counted before."""
+    wanted = sa.select(alerts).where(alerts.c.id == f"{FAILED}/{job}")
     with database.reading() as connection:
         return connection.execute(wanted).one_or_none()
 

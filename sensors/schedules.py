@@ -1,0 +1,33 @@
+"""When the house is kept: checks, reconciliation, pruning.
+
+Belongs here: the times. Does not belong here: the jobs (`pipeline.jobs.upkeep`). All run by default; each can
+be stopped in the window, and running one by hand at any time is harmless.
+"""
+
+import dagster as dg
+
+from pipeline.jobs.upkeep import checks_job, pruning_job, reconciliation_job
+
+SCHEDULES = [
+    dg.ScheduleDefinition(
+        name="checks_twice_an_hour",
+        job=checks_job,
+        cron_schedule="10,40 * * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Evaluates the checks and measures the installation.",
+    ),
+    dg.ScheduleDefinition(
+        name="reconciliation_hourly",
+        job=reconciliation_job,
+        cron_schedule="25 * * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Mends what nobody moves any more.",
+    ),
+    dg.ScheduleDefinition(
+        name="pruning_daily",
+        job=pruning_job,
+        cron_schedule="20 3 * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Removes old runs, events and messages, in the small hours (UTC).",
+    ),
+]
