@@ -41,6 +41,14 @@ COMMANDS: Mapping[str, Command] = {
     "resolve": Command("claims:resolve", "Give the verdict on a submission whose answer was lost."),
     "inspect": Command("inspect:inspect", "Say what each file is and whether it would be taken."),
     "doctor": Command("doctor:doctor", "Check that everything Reelwright stands on works."),
+    "check": Command("reconcile:check", "Check that everything that is claimed is true."),
+    "reconcile": Command(
+        "reconcile:reconcile",
+        "Make the one legal step where something was left behind, and say what and why.",
+    ),
+    "backfill": Command(
+        "backfill:backfill", "Make pictures anew, or tell the index or the tags again; nothing is made twice."
+    ),
     "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),
     "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
     "api": Command("api:api", "Serve status, previews and metrics over HTTP, to this machine alone."),

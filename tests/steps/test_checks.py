@@ -15,6 +15,7 @@ from pipeline.steps.operate.check_ages import LIMITS
 from pipeline.steps.operate.checked import CheckResult, Severity
 from pipeline.steps.operate.checks import CHECKS, NAMED, Name, checks, run_check
 from pipeline.steps.operate.pause import pause
+from pipeline.steps.operate.reconciled import Item
 from pipeline.steps.produce.index import sync_index
 from pipeline.steps.produce.telling import tell
 from resources.database import schema
@@ -306,3 +307,11 @@ def test_checks_take_less_than_a_second_of_work_for_ten_thousand_videos(
     database.close()
 
     assert max(taken.values()) < 0.2, taken
+
+
+def test_the_written_table_names_every_check_every_age_and_every_item() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "what-turns-red.md").read_text("utf-8")
+    ages = {limit.reason for limits in LIMITS.values() for limit in limits}
+
+    missing = [said for said in (*map(str, Name), *map(str, Item), *ages) if f"{said}`" not in page]
+    assert missing == []

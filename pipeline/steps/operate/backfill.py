@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
-from typing import Protocol
 
 from pipeline.steps.operate.backfilled import BackfillReport
 from pipeline.steps.operate.reindex import reindex
@@ -20,15 +19,19 @@ class Backfill(enum.StrEnum):
     TAGS = "tags"  #: required tags of what is shown
 
 
-class Run(Protocol):
-    def __call__(self, adapters: Adapters, campaigns: Collection[str] | None) -> BackfillReport: ...
-
+Run = Callable[[Adapters, Collection[str] | None, str], BackfillReport]
 
 BACKFILLS: Mapping[Backfill, Run] = MappingProxyType(
-    {Backfill.THUMBNAILS: rethumbnail, Backfill.INDEX: reindex, Backfill.TAGS: republish}
+    {
+        Backfill.THUMBNAILS: lambda adapters, named, actor: rethumbnail(adapters, named, actor=actor),
+        Backfill.INDEX: lambda adapters, named, _actor: reindex(adapters, named),
+        Backfill.TAGS: lambda adapters, named, actor: republish(adapters, named, actor=actor),
+    }
 )
 
 
-def backfill(adapters: Adapters, kind: Backfill, campaigns: Collection[str] | None = None) -> BackfillReport:
+def backfill(
+    adapters: Adapters, kind: Backfill, campaigns: Collection[str] | None = None, *, actor: str = "backfill"
+) -> BackfillReport:
     """Run one backfill over *campaigns*, or over all for None."""
-    return BACKFILLS[kind](adapters, campaigns)
+    return BACKFILLS[kind](adapters, campaigns, actor)

@@ -1,0 +1,108 @@
+"""`reelwright reconcile` and `check`: mend what nobody moves any more; say whether all is well (E5, E6).
+
+Arguments and tables only; the work is `pipeline.steps.operate`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli.opening import Json, acting, opened
+from pipeline.cli.printing import emit, say, show, working
+from pipeline.cli.refusals import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.steps.operate.check import Violation
+    from pipeline.steps.operate.checked import CheckResult
+
+MICROS = 1_000_000
+
+
+def reconcile(json: Json = False) -> None:
+    """Make the one legal step where something was left behind, and say what and why."""
+    from pipeline.steps.operate.reconcile import reconcile as step
+    from pipeline.steps.operate.reconciled import Done
+
+    with opened(acting()) as adapters, working("reconciling …", quiet=json):
+        report = step(adapters, adapters.database.now())
+    if json:
+        emit({"at": report.at, "counts": report.counts, "findings": report.findings})
+    else:
+        rows = [
+            (one.item, one.done, one.subject, one.campaign, one.why, one.before, one.after)
+            for one in report.findings
+        ]
+        caption = f"{len(report.mended)} mended of {len(report.findings)} found"
+        show(("item", "done", "what", "campaign", "why", "before", "after"), rows, caption)
+    if report.those(Done.FAILED):
+        raise typer.Exit(ExitCode.TRY_AGAIN)
+
+
+def check(
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Also look at every key, entry and remote job; may take long.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Check that everything that is claimed is true."""
+    from pipeline.steps.operate.check import check as look
+    from pipeline.steps.operate.checked import Severity
+    from pipeline.steps.operate.checks import checks
+
+    with opened(acting()) as adapters, working("checking …", quiet=json):
+        results = checks(adapters)
+        violations = look(adapters) if whole else []
+    if json:
+        emit({"checks": [_document(one) for one in results], "violations": violations})
+    else:
+        _show(results, violations, whole=whole)
+    if violations or any(not one.passed and one.severity is Severity.ERROR for one in results):
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _document(result: CheckResult) -> dict[str, object]:
+    return {
+        "name": result.name,
+        "passed": result.passed,
+        "severity": result.severity,
+        "count": result.count,
+        "says": result.says,
+        "remedy": result.remedy,
+        "looked_at": result.looked_at,
+        "rows": result.rows,
+    }
+
+
+def _show(results: Sequence[CheckResult], violations: Sequence[Violation], *, whole: bool) -> None:
+    heads = [
+        (one.name, "ok" if one.passed else one.severity, one.count or "", "; ".join(one.looked_at))
+        for one in results
+    ]
+    show(("check", "", "rows", "looked at"), heads)
+    for one in results:
+        if one.passed:
+            continue
+        say(f"\n{one.name}: {one.says}\n  remedy: {one.remedy}")
+        rows = [
+            (
+                row.severity,
+                row.subject,
+                row.campaign,
+                row.reason,
+                row.next_action,
+                _money(row.cost_at_risk, row.currency),
+            )
+            for row in one.rows
+        ]
+        show(("", "what", "campaign", "why", "next", "at risk"), rows)
+    if whole:
+        broken = [(one.invariant, one.subject, one.found) for one in violations]
+        show(("invariant", "what", "found"), broken, f"whole look: {len(violations)} broken")
+
+
+def _money(micros: int, currency: str) -> str:
+    return f"{micros / MICROS:.2f} {currency}" if micros else ""
