@@ -43,12 +43,10 @@ class Result:
 
 @contextmanager
 def copy_of_the_product() -> Iterator[Path]:
-    """Everything that tests need, in a folder of its own."""
+    """Everything that tests need, in a folder of its own, compiled as it is; an edited file compiles anew."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         for name in TREES:
-            shutil.copytree(
-                ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis")
-            )
+            shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns(".hypothesis"))
         for path in ("pyproject.toml", "README.md", "LICENSE"):
             if (ROOT / path).exists():
                 shutil.copy(ROOT / path, folder)
