@@ -1,4 +1,4 @@
-"""A person backfills a campaign from the window: what lies behind is made anew, what is held is named (E3)."""
+"""A person backfills a campaign from the window: anew what lies behind, by name what is held (E3)."""
 
 from __future__ import annotations
 
