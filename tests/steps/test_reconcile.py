@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,19 @@ def test_what_is_broken_is_mended_once_and_the_invariants_hold(house: House, bro
     assert house.broken() == []
     with house.database.reading() as connection:
         assert counted(connection, f"reconciled_{item}") == len(of(first, item))
+
+
+def test_everything_at_once_is_mended_by_two_that_reconcile_at_once(house: House) -> None:
+    for statement, _, _ in BREAKS.values():
+        house.run(statement)
+
+    with ThreadPoolExecutor(2) as both:
+        reports = list(both.map(lambda _: house.reconcile(), range(2)))
+    again = house.reconcile()
+
+    assert all(report.those(Done.FAILED) == () for report in reports)
+    assert again.mended == ()
+    assert house.broken() == []
 
 
 @pytest.mark.parametrize(("subject", "reason"), [(QUEUED, "made_due"), (RUNNING, "lease_long_over")])
