@@ -5,7 +5,7 @@ UV  := UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 SETUP := .venv/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo dev test lint types bench sweep mutants lock clean
+.PHONY: setup demo dev test lint types bench sweep mutants survival lock clean
 
 setup: $(SETUP)
 
@@ -50,6 +50,10 @@ sweep: $(SETUP)
 # Takes each guard out of a copy and wants a named test to fail.
 mutants: $(SETUP)
 	$(BIN)/python -m tests.faults.mutants
+
+# Code server, run worker and daemon killed in each of ten moments under a real `dev`; about an hour and a half.
+survival: $(SETUP)
+	$(BIN)/python -m tests.dev.survival
 
 # One lock for Python 3.11 to 3.13, Linux and macOS: hashes, no address.
 lock: | $(BIN)/uv

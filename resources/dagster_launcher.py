@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 import psutil
-from dagster import DagsterEventType, DagsterRun
+from dagster import DagsterEventType, DagsterInstance, DagsterRun
 from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster._core.launcher.default_run_launcher import DefaultRunLauncher
 
@@ -28,7 +28,7 @@ class WatchedRunLauncher(DefaultRunLauncher):
         return True
 
     def check_run_worker_health(self, run: DagsterRun) -> CheckRunHealthResult:
-        started = self._started(run.run_id)
+        started = process_of(self._instance, run.run_id)
         if started is None:
             return CheckRunHealthResult(WorkerStatus.RUNNING, "no process yet")
         pid, at = started
@@ -36,14 +36,15 @@ class WatchedRunLauncher(DefaultRunLauncher):
             return CheckRunHealthResult(WorkerStatus.RUNNING)
         return CheckRunHealthResult(WorkerStatus.FAILED, f"process {pid} of the run is gone")
 
-    def _started(self, run_id: str) -> tuple[int, float] | None:
-        """Number of the run's newest process, and when it said that it had begun."""
-        found = None
-        for entry in self._instance.all_logs(run_id, of_type=DagsterEventType.ENGINE_EVENT):
-            named = _STARTED.search(entry.message)
-            if named:
-                found = int(named.group(1)), entry.timestamp
-        return found
+
+def process_of(instance: DagsterInstance, run_id: str) -> tuple[int, float] | None:
+    """Number of the run's newest process, and when it said that it had begun; None before."""
+    found = None
+    for entry in instance.all_logs(run_id, of_type=DagsterEventType.ENGINE_EVENT):
+        named = _STARTED.search(entry.message)
+        if named:
+            found = int(named.group(1)), entry.timestamp
+    return found
 
 
 def _is_alive(pid: int, at: float) -> bool:

@@ -1,4 +1,4 @@
-"""`reelwright dev`: Dagster's window, its daemon and the local renderer, until somebody stops it."""
+"""`reelwright dev`: Dagster's window and daemon, the local renderer and the HTTP API, until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli.processes import LOOK_SECONDS, RENDERER_PORT, Running, running, stopped_by_signals
+from pipeline.cli.processes import FAMILY_SECONDS, RENDERER_PORT, Running, running, stopped_by_signals
 from pipeline.documents.settings import Settings, read_settings
 
 PORT_HELP = "Port of Dagster's window; 0 takes a free one.  [default: 3000]"
+API_HELP = "Port of the HTTP API; 0 takes a free one.  [default: 3001]"
 
 
 def dev(
@@ -18,19 +19,26 @@ def dev(
     renderer_port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port of the local renderer; 0 takes a free one.")
     ] = RENDERER_PORT,
+    api_port: Annotated[int | None, typer.Option(min=0, max=65_535, help=API_HELP)] = None,
 ) -> None:
-    """Start Dagster's UI and daemon and the local renderer together."""
+    """Start Dagster's UI and daemon, the local renderer and the HTTP API together."""
     settings = read_settings()
-    dagster_port = settings.dagster_port if port is None else port
     try:
         with (
             stopped_by_signals(),
-            running(settings, dagster_port=dagster_port, renderer_port=renderer_port, say=_say) as found,
+            running(
+                settings,
+                dagster_port=settings.dagster_port if port is None else port,
+                renderer_port=renderer_port,
+                api_port=settings.api_port if api_port is None else api_port,
+                say=_say,
+            ) as found,
         ):
             _greet(found, settings)
             while True:
-                found.require_alive()
-                time.sleep(LOOK_SECONDS)
+                for name in found.revive():
+                    _say(f"{name} ended or lost a part, starting it again ({found.logs})")
+                time.sleep(FAMILY_SECONDS)
     except KeyboardInterrupt:
         typer.echo("stopped")
 
@@ -42,6 +50,7 @@ def _say(what: str) -> None:
 def _greet(found: Running, settings: Settings) -> None:
     lines = {
         "Dagster": found.dagster_url,
+        "API": f"{found.api_url}/status?campaign=TENANT.CAMPAIGN, {found.api_url}/metrics",
         "renderer": found.renderer_url,
         "intake": f"{settings.objects / 'intake'}/TENANT/FOLDER/NAME.yaml, images beside it",
         "logs": str(found.logs),

@@ -38,7 +38,7 @@ def main(program: Sequence[str]) -> int:
         child.send_signal(signal.SIGINT)
         _wait(child, STOP_SECONDS)
         status = 0
-    end_leftovers()
+    end_session(os.getsid(0))
     return status
 
 
@@ -67,20 +67,18 @@ def _wait(child: subprocess.Popen[bytes], seconds: float) -> None:
         child.wait()
 
 
-def end_leftovers() -> None:
-    """Ask, then kill, whatever still runs in our session."""
+def end_session(leader: int) -> None:
+    """Ask, then kill, whatever else still runs in the session that *leader* began."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        left = _session()
+        left = session_of(leader)
         for process in left:
             _send(process, number)
         psutil.wait_procs(left, timeout=LEFTOVER_SECONDS)
 
 
-def _session() -> list[psutil.Process]:
-    own = os.getsid(0)
-    return [
-        process for process in psutil.process_iter() if process.pid != os.getpid() and _sid(process) == own
-    ]
+def session_of(leader: int) -> list[psutil.Process]:
+    """Every other process of the session that *leader* began: the program on its leash, and what it left."""
+    return [process for process in psutil.process_iter() if process.pid != leader and _sid(process) == leader]
 
 
 def _sid(process: psutil.Process) -> int:

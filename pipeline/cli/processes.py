@@ -1,4 +1,4 @@
-"""The processes of a local Reelwright: Dagster's window, daemon and code server, and the local renderer.
+"""The processes of a local Reelwright: Dagster's window, daemon and code server, the renderer, the API.
 
 Belongs here: preparing their folders, starting, watching and stopping them, for `dev` and `demo`. Does not
 belong here: what is shown meanwhile.
@@ -9,47 +9,27 @@ All listen on loopback alone. They die with this process, however it ends (`leas
 from __future__ import annotations
 
 import fcntl
-import http.client
 import os
 import signal
 import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import SecretStr
 
 import pipeline
+from pipeline.cli.leash import end_session
+from pipeline.cli.programs import HOST, Child, Program, start, stop, wait_for_answer
 from pipeline.documents.settings import PREFIX, Settings
 from pipeline.domain.errors import BadSettings, NotAllowed
 from resources.database.migrate import migrate
 
-HOST = "127.0.0.1"
 RENDERER_PORT = 8791
-#: A cold start on two busy cores took 49 s (measured); one of a renderer 3 s.
-START_SECONDS = 180.0
-STOP_SECONDS = 40.0
-LOOK_SECONDS = 0.25
-TAIL_LINES = 15
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """One program on its leash, with the file that its output goes to."""
-
-    name: str
-    process: subprocess.Popen[bytes]
-    log: Path
-
-    def require_alive(self) -> None:
-        """Raise NotAllowed, with the end of its log, when it ended by itself."""
-        if self.process.poll() is not None:
-            tail = "\n  ".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
-            raise NotAllowed(self.name, f"ended by itself\n  {tail}", f"read {self.log}")
+#: Between two looks at whether Dagster's code server lives: each goes through all processes.
+FAMILY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +38,47 @@ class Running:
 
     dagster_url: str
     renderer_url: str
+    api_url: str  #: empty where it does not run
     logs: Path
-    children: tuple[Child, ...]
+    start: Callable[[Program], Child]
+    programs: Sequence[Program]
+    children: dict[str, Child] = field(default_factory=dict)
 
     def require_alive(self) -> None:
-        for child in self.children:
+        for child in self.children.values():
             child.require_alive()
+
+    def bring_up(self, program: Program) -> None:
+        """Start it and wait until it answers; NotAllowed when it does not."""
+        child = self.children[program.name] = self.start(program)
+        wait_for_answer(child, program.port)
+
+    def revive(self) -> Iterator[str]:
+        """Name what ended or lost a part, and start it again; NotAllowed when it does not come back.
+
+        What was left of it ends first, its run workers too: their items come free with their leases.
+        """
+        for program in self.programs:
+            child = self.children[program.name]
+            if not program.is_whole(child):
+                yield program.name
+                stop([child])
+                end_session(child.process.pid)  # where the leash itself was killed
+                self.bring_up(program)
+
+    def stop(self) -> None:
+        stop(list(self.children.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    dagster: int
+    renderer: int
+    api: int | None
+
+    def settings(self) -> dict[str, int]:
+        """As the children are told them: links lead to where things really listen."""
+        return {"dagster_port": self.dagster} | ({} if self.api is None else {"api_port": self.api})
 
 
 @contextmanager
@@ -73,35 +88,42 @@ def running(
     dagster_port: int,
     renderer_port: int,
     say: Callable[[str], None],
+    api_port: int | None = None,
 ) -> Iterator[Running]:
     """Migrate, start everything, wait until it answers; stop everything at the end.
 
-    A port of 0 takes a free one. Raises NotAllowed when one runs already or a program ends by itself, and
-    BadSettings for a port in use.
+    A port of 0 takes a free one; without *api_port* there is no API. Raises NotAllowed when one runs already
+    or a program ends by itself, and BadSettings for a port in use.
     """
     with ExitStack() as stack:
         settings.home.mkdir(parents=True, exist_ok=True)
         stack.enter_context(only_one(settings.home))
-        ports = free_port("--port", dagster_port), free_port("--renderer-port", renderer_port)
-        dagster_url, renderer_url = (f"http://{HOST}:{port}" for port in ports)
+        ports = _Ports(
+            free_port("--port", dagster_port),
+            free_port("--renderer-port", renderer_port),
+            None if api_port is None else free_port("--api-port", api_port),
+        )
         say("preparing the database")
         migrate(settings.database)
         home = dagster_home(settings.home)
-        environment = {**environment_of(settings, renderer_url), "DAGSTER_HOME": str(home)}
+        known = settings.model_copy(update=ports.settings())
+        environment = {**environment_of(known, _url(ports.renderer)), "DAGSTER_HOME": str(home)}
         logs = settings.home / "logs"
         logs.mkdir(exist_ok=True)
         say("starting the renderer and Dagster")
-        children: list[Child] = []
-        stack.callback(stop, children)
-        for name, argv, port in (
-            ("renderer", _renderer(settings, ports[1]), ports[1]),
-            ("dagster", _dagster(ports[0]), ports[0]),
-        ):
-            child = start(name, argv, environment, home, logs / f"{name}.log")
-            children.append(child)
-            wait_for_answer(child, port)
+        found = Running(
+            _url(ports.dagster),
+            _url(ports.renderer),
+            "" if ports.api is None else _url(ports.api),
+            logs,
+            lambda one: start(one.name, one.argv, environment, home, logs / f"{one.name}.log"),
+            _programs(settings, ports),
+        )
+        stack.callback(found.stop)
+        for program in found.programs:
+            found.bring_up(program)
         stack.callback(say, "stopping")
-        yield Running(dagster_url, renderer_url, logs, tuple(children))
+        yield found
 
 
 @contextmanager
@@ -187,6 +209,25 @@ def _as_text(value: object) -> str:
     return str(value.absolute()) if isinstance(value, Path) else str(value)
 
 
+def _url(port: int) -> str:
+    return f"http://{HOST}:{port}"
+
+
+def _programs(settings: Settings, ports: _Ports) -> list[Program]:
+    """In the order of their start: people wait for the window, not for the API."""
+    programs = [
+        Program("renderer", _renderer(settings, ports.renderer), ports.renderer),
+        Program("dagster", _dagster(ports.dagster), ports.dagster, has_code_server=True),
+    ]
+    if ports.api is not None:
+        programs.append(Program("api", _api(ports.api), ports.api))
+    return programs
+
+
+def _api(port: int) -> list[str]:
+    return [sys.executable, "-m", "pipeline.cli.main", "api", "--port", str(port)]
+
+
 def _renderer(settings: Settings, port: int) -> list[str]:
     store = str(settings.home / "renderer")
     return [sys.executable, "-m", "resources.local_renderer.main", "--port", str(port), "--store", store]
@@ -195,56 +236,3 @@ def _renderer(settings: Settings, port: int) -> list[str]:
 def _dagster(port: int) -> list[str]:
     workspace = str(project_file("workspace.yaml"))
     return [sys.executable, "-m", "dagster", "dev", "-w", workspace, "-h", HOST, "-p", str(port)]
-
-
-def start(name: str, argv: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path) -> Child:
-    """A program on a leash, its output in *log*; the log of the start before is kept as NAME.previous.log."""
-    if log.exists():
-        log.replace(log.with_suffix(".previous.log"))
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.cli.leash", *argv],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            cwd=folder,
-            start_new_session=True,
-        )
-    return Child(name, process, log)
-
-
-def wait_for_answer(child: Child, port: int) -> None:
-    """Until it answers HTTP; NotAllowed when it ends before, or does not answer in time."""
-    until = time.monotonic() + START_SECONDS
-    while not _answers(port):
-        child.require_alive()
-        if time.monotonic() > until:
-            raise NotAllowed(
-                child.name, f"does not answer on port {port} after {START_SECONDS:.0f} s", f"read {child.log}"
-            )
-        time.sleep(LOOK_SECONDS)
-
-
-def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection(HOST, port, timeout=2.0)
-    with suppress(OSError, http.client.HTTPException):
-        connection.request("GET", "/server_info")
-        connection.getresponse().read()
-        connection.close()
-        return True
-    connection.close()
-    return False
-
-
-def stop(children: Sequence[Child]) -> None:
-    """Let go of every leash, last started first, and wait until all are gone."""
-    for child in reversed(children):
-        if child.process.stdin is not None:
-            child.process.stdin.close()
-    for child in reversed(children):
-        try:
-            child.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            child.process.kill()
-            child.process.wait()

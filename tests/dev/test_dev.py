@@ -57,7 +57,7 @@ def test_a_dropped_brief_is_published_and_everything_stops(
     home = tmp_path / "home"
     monkeypatch.setenv("REELWRIGHT_HOME", str(home))
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    command = [REELWRIGHT, "dev", "--port", "0", "--renderer-port", "0"]
+    command = [REELWRIGHT, "dev", "--port", "0", "--renderer-port", "0", "--api-port", "0"]
     dev = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path)
     assert dev.stdout is not None
     try:

@@ -16,10 +16,8 @@ from pipeline.cli.processes import (
     free_port,
     only_one,
     project_file,
-    start,
-    stop,
-    wait_for_answer,
 )
+from pipeline.cli.programs import start, stop, wait_for_answer
 from pipeline.documents.settings import Settings, read_settings
 from pipeline.domain.errors import BadSettings, NotAllowed
 
