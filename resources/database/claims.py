@@ -59,6 +59,12 @@ WORK_OF: dict[Stage, sa.ColumnElement[bool]] = {
     Stage.SUBMIT: sa.or_(*TO_SEND),
 }
 
+#: What waits for the retry rule, once it is due: the first thing that a submit lot does.
+FOR_RETRY = sa.or_(
+    attempts.c.state.in_(sorted(str(state) for state in ENDED_STATES)),
+    sa.and_(_GENERATING, attempts.c.overdue_at.is_not(None)),
+)
+
 
 def work_of(stage: Stage) -> sa.ColumnElement[bool]:
     """What *stage* works on and no pause holds."""
@@ -75,9 +81,7 @@ def claim_stage(
 
 def claim_for_retry(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
     """Lease ended and overdue attempts that wait for the retry rule."""
-    ended = attempts.c.state.in_([str(state) for state in ENDED_STATES])
-    overdue = sa.and_(_GENERATING, attempts.c.overdue_at.is_not(None))
-    return _lease(tx, attempts, attempts.c.next_action_at, sa.or_(ended, overdue), owner, limit)
+    return _lease(tx, attempts, attempts.c.next_action_at, FOR_RETRY, owner, limit)
 
 
 def claim_polls(tx: Transaction, provider: str, owner: str, limit: int) -> Sequence[sa.Row[Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import sqlalchemy as sa
 
 from pipeline.domain.follow_ons import Stage
-from resources.database.claims import work_of
+from resources.database.claims import FOR_RETRY, work_of
 from resources.database.database import Transaction
 from resources.database.schema import attempts, index_entries, lanes, lots, revisions
 from resources.database.upsert import insert_for
@@ -20,12 +20,21 @@ def due_by_stage(connection: sa.Connection, now: int) -> Mapping[Stage, int]:
     """Items that a lot of each stage could take on now, counted up to `ENOUGH`."""
     return {
         Stage.INGEST: _count(connection, _due_revisions(now)),
-        Stage.SUBMIT: _count(connection, _due_attempts(Stage.SUBMIT, now).where(_has_room())),
-        Stage.RETRIEVE: _count(connection, _due_attempts(Stage.RETRIEVE, now)),
-        Stage.DERIVE: _count(connection, _due_attempts(Stage.DERIVE, now)),
-        Stage.PUBLISH: _count(connection, _due_attempts(Stage.PUBLISH, now))
+        Stage.SUBMIT: _count(connection, _due(work_of(Stage.SUBMIT), now).where(_has_room()))
+        + _count(connection, _due(FOR_RETRY, now)),
+        Stage.RETRIEVE: _count(connection, _due(work_of(Stage.RETRIEVE), now)),
+        Stage.DERIVE: _count(connection, _due(work_of(Stage.DERIVE), now)),
+        Stage.PUBLISH: _count(connection, _due(work_of(Stage.PUBLISH), now))
         + _count(connection, sa.select(index_entries.c.id).where(index_entries.c.next_action_at <= now)),
     }
+
+
+def waiting_since(connection: sa.Connection, stage: Stage) -> int:
+    """Since when the oldest attempt that *stage* works on is due; 0 when what is due is no attempt."""
+    if stage is Stage.INGEST:
+        return 0
+    oldest = sa.select(sa.func.min(attempts.c.next_action_at)).where(work_of(stage))
+    return int(connection.scalar(oldest) or 0)
 
 
 def _count(connection: sa.Connection, wanted: sa.Select[tuple[str]]) -> int:
@@ -34,9 +43,9 @@ def _count(connection: sa.Connection, wanted: sa.Select[tuple[str]]) -> int:
     )
 
 
-def _due_attempts(stage: Stage, now: int) -> sa.Select[tuple[str]]:
+def _due(work: sa.ColumnElement[bool], now: int) -> sa.Select[tuple[str]]:
     return sa.select(attempts.c.id).where(
-        attempts.c.next_action_at <= now, attempts.c.lease_until < now, work_of(stage)
+        attempts.c.next_action_at <= now, attempts.c.lease_until < now, work
     )
 
 
