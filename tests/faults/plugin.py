@@ -82,7 +82,7 @@ def _hook_commits(points: Points) -> None:
         if changed:
             points.reach(_writer.get())
 
-    sa.Connection._commit_impl = committed  # type: ignore[method-assign]
+    sa.Connection._commit_impl = committed  # type: ignore[method-assign,assignment]
 
 
 def _forget(connection: sa.Connection) -> None:
@@ -141,7 +141,7 @@ def _hook_index() -> None:
         with _as("index"):
             return put(*arguments)
 
-    SqlTagIndex.put = named  # type: ignore[method-assign]
+    SqlTagIndex.put = named  # type: ignore[method-assign,assignment]
 
 
 @contextmanager
@@ -164,4 +164,4 @@ def _hook_requests(points: Points) -> None:
             points.reach("post.after")
         return answer
 
-    HttpClient.request = sent  # type: ignore[method-assign,assignment]
+    HttpClient.request = sent  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -211,8 +212,8 @@ class Bench:
                 VARIANTS[case.variant](world, case.at)
             except NotReached:
                 reached = False
-            except AssertionError as broken:
-                problem = str(broken) or repr(broken)
+            except AssertionError:
+                problem = traceback.format_exc(limit=-2)
         return Result(case, time.monotonic() - began, reached, problem)
 
     @contextmanager

@@ -111,7 +111,7 @@ def _tell(results: Iterable[Result]) -> None:
         row["broken" if result.problem else "held" if result.reached else "not reached"] += 1
         row["seconds"] += round(result.seconds * 1000)
         if result.problem:
-            console.print(f"[red]{result.case}[/red]\n{result.problem}", highlight=False)
+            console.print(f"{result.case}\n{result.problem}", highlight=False, markup=False)
     table = Table("database", "class", "variant", "held", "not reached", "broken", "seconds a case")
     for key, row in sorted(rows.items()):
         tried = row["held"] + row["not reached"] + row["broken"]

@@ -95,8 +95,8 @@ def opened(order: Order) -> tuple[Adapters, SharedClock]:
 
 def work(order: Order, sandbox: Sandbox) -> int:
     """Work until nothing is left to do; the exit status. Uses the sandbox that its parent has warm."""
-    _Warm.usable = lambda _self: True  # type: ignore[method-assign]
-    resources.connect.Sandbox = lambda: sandbox  # type: ignore[misc,assignment]
+    _Warm.usable = _is_usable  # type: ignore[method-assign,assignment]
+    resources.connect.Sandbox = lambda: sandbox  # type: ignore[attr-defined,assignment,misc]
     points = Points(Path(order.log), order.at, signal.SIGSTOP if order.stops else signal.SIGKILL)
     hook(points)
     adapters, clock = opened(order)
@@ -109,6 +109,11 @@ def work(order: Order, sandbox: Sandbox) -> int:
             _wait(adapters, clock, is_alone=order.is_alone)
     print(f"not done after {order.rounds} rounds: {open_items(adapters)}", file=sys.stderr, flush=True)
     return 3
+
+
+def _is_usable(_warm: _Warm) -> bool:
+    """Its owner is our parent, and outlives us."""
+    return True
 
 
 def one_round(adapters: Adapters) -> None:
