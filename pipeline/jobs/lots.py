@@ -15,7 +15,7 @@ import dagster as dg
 from pipeline.assets.failures import as_dagster_failures
 from pipeline.domain.follow_ons import Stage
 from pipeline.jobs.bulk_events import Teller
-from pipeline.steps.operate.carry_out_lot import carry_out_lot, follow_at_once
+from pipeline.steps.operate.carry_out_lot import carry_out_lot, conclude, follow_at_once
 from pipeline.steps.operate.mark_partitions import mark_partitions
 from pipeline.steps.produce.lot import ItemResult, LotReport
 from resources.dagster_resources import Adapters, Operating
@@ -72,6 +72,7 @@ def lot_job(stage: Stage) -> dg.JobDefinition:
             )
             campaigns = {name for one in reports for name in one.campaigns if name}
             mark_partitions(adapters.database, teller, campaigns=campaigns, terms=adapters.terms)
+            conclude(adapters)
 
     @dg.job(
         name=job_name(stage),

@@ -8,7 +8,12 @@ import pytest
 import sqlalchemy as sa
 
 from pipeline.domain.follow_ons import Stage
-from pipeline.steps.operate.request_lots import close_lost_lots, open_lots, request_lots
+from pipeline.steps.operate.request_lots import (
+    PATIENCE_SECONDS,
+    close_lost_lots,
+    open_lots,
+    request_lots,
+)
 from resources.database import schema
 from resources.database.database import Database
 from resources.database.lots import STARTED_SECONDS, UNSTARTED_SECONDS, Lot, begin_lot, end_lot
@@ -68,6 +73,23 @@ def test_a_lot_whose_run_ended_without_a_word_is_closed(due: Database) -> None:
     with due.reading() as connection:
         assert connection.scalar(sa.select(schema.lots.c.counts)) == {"lost_run": 1}
     assert request_lots(due) == [Lot(Stage.RETRIEVE, 2)]
+
+
+def test_a_few_items_wait_while_an_earlier_stage_brings_more_but_not_for_ever(
+    due: Database, clock: Clock
+) -> None:
+    open_lots(due, [Stage.SUBMIT])
+    assert request_lots(due) == []
+
+    clock.pass_seconds(PATIENCE_SECONDS)
+
+    assert request_lots(due) == [Lot(Stage.RETRIEVE, 1)]
+
+
+def test_a_later_stage_keeps_no_earlier_one_waiting(due: Database) -> None:
+    open_lots(due, [Stage.DERIVE])
+
+    assert request_lots(due) == [Lot(Stage.RETRIEVE, 1)]
 
 
 def test_two_that_ask_at_once_open_one_lot(database: Database) -> None:

@@ -13,6 +13,7 @@ from pipeline.domain.follow_ons import Stage
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.operate.request_lots import request_lots
 from pipeline.steps.produce.lot import LotReport
+from pipeline.steps.produce.receipts import write_due_receipts
 from pipeline.steps.produce.stages import run_lot
 from resources.adapters import Adapters
 from resources.database.database import Transaction
@@ -58,6 +59,12 @@ def follow_at_once(adapters: Adapters, stage: Stage, run_id: str) -> list[LotRep
         carry_out_lot(adapters, lot.stage, lot.number, run_id, AT_ONCE_ITEMS)
         for lot in request_lots(adapters.database, [AT_ONCE[stage]])
     ]
+
+
+def conclude(adapters: Adapters) -> None:
+    """After Dagster was told: receipts of what became complete, which are not worth a run of their own."""
+    relay_outbox(adapters.database)
+    write_due_receipts(adapters.database, adapters.store)
 
 
 def _begin(tx: Transaction, stage: Stage, number: int | None, run_id: str) -> Lot:

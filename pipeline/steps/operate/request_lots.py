@@ -12,11 +12,16 @@ from collections.abc import Callable, Collection
 
 from pipeline.domain.follow_ons import Stage
 from resources.database.database import Database
-from resources.database.due import due_by_stage
+from resources.database.due import due_by_stage, waiting_since
 from resources.database.lots import Lot, begun_lots, busy_stages, end_lot, request_missing
 
 #: Lots of one stage at a time; a second one could take nothing that the first does not.
 LOTS_A_STAGE = 1
+#: While a lot of an earlier stage is open, a stage waits for this many items: a run costs seconds to start …
+WORTH_A_RUN = 500
+#: … but no item waits longer than this for company.
+PATIENCE_SECONDS = 45
+SECOND = 1_000_000
 #: How the row of a lot ends whose run ended without a word.
 LOST_RUN = "lost_run"
 
@@ -24,12 +29,28 @@ ALL_STAGES = tuple(Stage)
 
 
 def request_lots(database: Database, stages: Collection[Stage] = ALL_STAGES) -> list[Lot]:
-    """Open a lot of each of *stages* that has due items and no open lot; the caller starts their runs."""
+    """Open a lot of each of *stages* that is worth a run and has none open; the caller starts their runs."""
     with database.reading() as connection:
         now = database.clock(connection)
         due = due_by_stage(connection, now)
         busy = busy_stages(connection, now, LOTS_A_STAGE)
-    return open_lots(database, [stage for stage in stages if due[stage] and stage not in busy])
+        wanted = [
+            stage
+            for stage in stages
+            if due[stage]
+            and stage not in busy
+            and (
+                due[stage] >= WORTH_A_RUN
+                or not _more_is_coming(stage, busy)
+                or waiting_since(connection, stage) <= now - PATIENCE_SECONDS * SECOND
+            )
+        ]
+    return open_lots(database, wanted)
+
+
+def _more_is_coming(stage: Stage, busy: Collection[Stage]) -> bool:
+    """Whether a lot of an earlier stage is open."""
+    return any(earlier in busy for earlier in ALL_STAGES[: ALL_STAGES.index(stage)])
 
 
 def open_lots(database: Database, stages: Collection[Stage]) -> list[Lot]:

@@ -23,7 +23,7 @@ from resources.database.leases import kept
 from resources.database.schema import attempts
 
 #: A lot ends after this many items or seconds, or when nothing is due (ARCHITECTURE, "Flow").
-LOT_ITEMS = 500
+LOT_ITEMS = 1_000
 LOT_SECONDS = 600.0
 
 
