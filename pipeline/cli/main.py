@@ -52,7 +52,7 @@ COMMANDS: Mapping[str, Command] = {
     "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),
     "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
     "api": Command("api:api", "Serve status, previews and metrics over HTTP, to this machine alone."),
-    "dev": Command("dev:dev", "Start Dagster's UI and daemon and the local renderer together."),
+    "dev": Command("dev:dev", "Start Dagster's UI and daemon, the local renderer and the HTTP API together."),
     "demo": Command("demo:demo", "Run a sample campaign from brief to published videos."),
 }
 
@@ -117,3 +117,7 @@ def reelwright(
 
 def main() -> None:
     app(prog_name="reelwright")
+
+
+if __name__ == "__main__":
+    main()

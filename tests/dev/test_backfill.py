@@ -1,9 +1,8 @@
-"""A backfill from the window, as its page starts it, beside running lots under the real `dagster dev` (E3)."""
+"""A backfill from the window, as its page starts it, beside running lots under the real dev (E3)."""
 
 from __future__ import annotations
 
 import json
-import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -26,7 +25,7 @@ from tests.dev.test_dev import SMALL, wait_until
 from tests.steps.author import brief, picture
 
 DONE, BUSY = "northwind.done", "northwind.busy"
-MANY = {"locales": ["en-GB", "de-DE"], "aspect_ratios": ["1:1", "16:9", "9:16"], "duration_seconds": [1]}
+MANY = {"locales": ["en-GB", "de-DE"], "aspect_ratios": ["1:1", "16:9"], "duration_seconds": [1]}
 
 LAUNCH = """mutation ($backfill: LaunchBackfillParams!) {
   launchPartitionBackfill(backfillParams: $backfill) {
@@ -109,16 +108,15 @@ def test_a_backfill_of_a_done_and_a_busy_campaign_makes_nothing_twice(tmp_path: 
             return list(ask(found, BACKFILL, id=own)["partitionBackfillOrError"]["runs"])
 
         wait_until(lambda: len(runs()) == 2 and all(run["endTime"] for run in runs()), 120)
-        wait_until(lambda: words(database, BUSY) == {Word.READY: 6}, 120)
+        wait_until(lambda: words(database, BUSY) == {Word.READY: 4}, 120)
         every = ask(found, LOTS)["runsOrError"]["results"]
         ended = runs()
-        time.sleep(1.0)
         attempts, sends = count(database, schema.attempts), count(database, schema.sends)
         database.close()
 
     assert {run["status"] for run in ended} == {"SUCCESS"}
     assert not [run for run in every if run["status"] == "FAILURE"]
-    assert (attempts, sends) == (7, 7)
+    assert (attempts, sends) == (5, 5)
     with connected(settings) as adapters:
         assert check(adapters, phases=[Phase.ALWAYS], jobs=[]) == []
         with adapters.database.reading() as connection:
