@@ -73,6 +73,28 @@ def test_a_lot_tells_dagster_of_its_campaigns_once(
     assert [(record.partition_key, record.run_id) for record in found] == [(CAMPAIGN, result.run_id)]
 
 
+def test_the_run_that_ingests_sends_the_first_of_it_under_a_lot_of_its_own(
+    adapters: Adapters, instance: dg.DagsterInstance, dropped: Author
+) -> None:
+    dropped.ingest()
+    result = run(instance, adapters, Stage.INGEST)
+    found = {(lot.stage, lot.run_id, lot.ended_at is not None) for lot in lots(adapters)}
+
+    assert found == {("ingest", result.run_id, True), ("submit", result.run_id, True)}
+    assert len(dropped.rows(schema.sends)) == 4
+
+
+def test_no_second_submit_lot_begins_beside_an_open_one(
+    adapters: Adapters, instance: dg.DagsterInstance, dropped: Author
+) -> None:
+    open_lots(adapters.database, [Stage.SUBMIT])
+    dropped.ingest()
+    run(instance, adapters, Stage.INGEST)
+
+    assert sorted(lot.stage for lot in lots(adapters)) == ["ingest", "submit"]
+    assert dropped.rows(schema.sends) == []
+
+
 def test_what_breaks_a_lot_fails_its_run_and_closes_its_row(
     adapters: Adapters, instance: dg.DagsterInstance
 ) -> None:
