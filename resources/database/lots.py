@@ -21,8 +21,8 @@ from resources.database.due import open_lot
 from resources.database.schema import lots
 
 SECOND = 1_000_000
-#: A run that has not begun after this long was lost between request and queue, or waits for a slot.
-UNSTARTED_SECONDS = 120
+#: A run that has not begun after this long was lost before it did, only previewed, or waits for a slot.
+UNSTARTED_SECONDS = 60
 #: A lot ends by itself after ten minutes.
 STARTED_SECONDS = 720
 #: PostgreSQL: two sensors that request at once take turns; SQLite's write lock does the same by itself.
