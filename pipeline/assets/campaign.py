@@ -30,7 +30,7 @@ _POLICY = """A partition turns green when the campaign's completion policy is me
 it shows observations."""
 _ROW = """**A row of `items`** is one wanted video: its state, why, what happens next, whose turn it is, what
 may have been paid for and is not owned, and the id of its attempt. What failed or waits for a person stands
-first. `reelwright inspect ID` shows one video's whole history."""
+first. `reelwright plan CAMPAIGN --all` says the same in a terminal."""
 
 
 @dataclass(frozen=True, slots=True)

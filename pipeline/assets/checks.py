@@ -35,7 +35,7 @@ SEVERITIES = {Severity.ERROR: dg.AssetCheckSeverity.ERROR, Severity.WARN: dg.Ass
 
 ROW_COLUMNS = dg.TableSchema(
     columns=[
-        dg.TableColumn("subject", description="id of what is wrong: `reelwright inspect ID`"),
+        dg.TableColumn("subject", description="id of what is wrong"),
         dg.TableColumn("campaign", description="its partition"),
         dg.TableColumn("severity", description="error: a promise is broken; warn: it waits too long"),
         dg.TableColumn("why", description="what does not hold, and what was found"),

@@ -32,7 +32,7 @@ ITEM_COLUMNS = dg.TableSchema(
         dg.TableColumn("next", description="what happens next to it, and why"),
         dg.TableColumn("who", description="whose turn it is: a person, a stage's lot, or itself"),
         dg.TableColumn("at_risk", description="what may have been paid for and is not owned"),
-        dg.TableColumn("attempt", description="id of the selected attempt: `reelwright inspect ID`"),
+        dg.TableColumn("attempt", description="id of the selected attempt"),
     ]
 )
 #: What the two parts before generation tell: no video exists yet, so they count and name no items.
