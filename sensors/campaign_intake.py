@@ -4,7 +4,7 @@ A file is taken on when two looks at least five seconds apart found it the same.
 new one, the second follows in the same tick, so that nobody waits for the next.
 """
 
-import time
+from time import sleep
 
 import dagster as dg
 
@@ -35,7 +35,7 @@ def campaign_intake(
     )
     look = look_at_intake(database, sensor_adapters.store)
     if look.settling and not look.is_due:
-        time.sleep(SETTLE_SECONDS)
+        sleep(SETTLE_SECONDS)
         look = look_at_intake(database, sensor_adapters.store)
     lots = open_lots(database, [Stage.INGEST]) if look.is_due else []
     if not lots:

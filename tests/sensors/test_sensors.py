@@ -65,6 +65,29 @@ def test_a_brief_is_requested_once_it_has_not_grown_for_five_seconds(
     assert third.skip_message == "3 files, 1 due, 0 new campaigns"
 
 
+def test_one_tick_looks_twice_where_something_is_new(
+    adapters: Adapters,
+    instance: dg.DagsterInstance,
+    dropped: Author,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("sensors.campaign_intake.sleep", clock.pass_seconds)
+    began = clock.at
+
+    assert run_keys(tick(campaign_intake, instance, adapters)) == ["ingest-1"]
+    assert clock.at > began
+
+
+def test_a_tick_without_news_waits_for_nothing(
+    adapters: Adapters, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sensors.campaign_intake.sleep", lambda _: pytest.fail("it waited"))
+
+    assert run_keys(tick(campaign_intake, instance, adapters)) == []
+
+
 def test_intake_makes_a_partition_of_every_campaign(
     adapters: Adapters, instance: dg.DagsterInstance, dropped: Author
 ) -> None:
