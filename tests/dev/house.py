@@ -11,8 +11,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -143,6 +143,28 @@ class House:
                 one.kill()
         psutil.wait_procs(found, timeout=10)
         return found
+
+    @contextmanager
+    def second_daemon(self) -> Iterator[psutil.Process]:
+        """Another daemon with the first one's arguments, its pipe aside, as a second start by mistake has."""
+        [first] = self.processes(Kind.DAEMON)
+        words = first.cmdline()
+        pipe = words.index("--shutdown-pipe")
+        argv = words[:pipe] + words[pipe + 2 :]
+        with (self.folder / "second-daemon.log").open("wb") as output:
+            daemon = psutil.Popen(
+                argv,
+                stdout=output,
+                stderr=output,
+                cwd=first.cwd(),
+                env=first.environ(),
+                start_new_session=True,
+            )
+        try:
+            yield daemon
+        finally:
+            daemon.terminate()
+            daemon.wait(STOP_SECONDS)
 
     def is_whole(self) -> bool:
         """Everything that `dev` started lives (again)."""

@@ -5,8 +5,6 @@ Belongs here: knowing that a moment has come. Does not belong here: who is kille
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,18 +16,10 @@ from pipeline.assets.partitions import CAMPAIGNS
 from pipeline.domain.follow_ons import Stage
 from resources.database.schema import attempts, lots, sends, slots
 from tests.dev.house import RENDITIONS, House
+from tests.dev.window import launch_backfill
 
 BACKFILL_TAG = "dagster/backfill"
 ENOUGH_TO_REMAKE = 10
-LAUNCH = """
-mutation Launch($of: LaunchBackfillParams!) {
-  launchPartitionBackfill(backfillParams: $of) {
-    __typename
-    ... on LaunchBackfillSuccess { backfillId }
-    ... on PythonError { message }
-  }
-}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +69,6 @@ class Scene:
             self.backfills.append(launch_backfill(self.house.dagster_url, self.campaign))
         runs = instance.get_runs(dg.RunsFilter(tags={BACKFILL_TAG: self.backfills[0]}))
         return any(run.status is dg.DagsterRunStatus.STARTED or run.is_finished for run in runs)
-
-
-def launch_backfill(url: str, campaign: str) -> str:
-    """Materialize a campaign's pictures and index entries again, as the window's button does; its id."""
-    wanted = {
-        "assetSelection": [{"path": ["thumbnails"]}, {"path": ["tag_index"]}],
-        "partitionNames": [campaign],
-    }
-    answer = ask(url, LAUNCH, {"of": wanted})["launchPartitionBackfill"]
-    assert answer["__typename"] == "LaunchBackfillSuccess", answer
-    return str(answer["backfillId"])
-
-
-def ask(url: str, query: str, variables: Mapping[str, object]) -> dict[str, Any]:
-    """What Dagster's window answers to *query*."""
-    body = json.dumps({"query": query, "variables": variables}).encode()
-    request = urllib.request.Request(  # noqa: S310 - our own loopback server
-        f"{url}/graphql", body, {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
-        told: dict[str, Any] = json.load(answer)
-    assert "errors" not in told, told
-    return dict(told["data"])
 
 
 HALF = RENDITIONS // 2

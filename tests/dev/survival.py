@@ -65,10 +65,15 @@ def begin(house: House, name: str) -> Scene:
     return Scene(house, house.drop(name), before)
 
 
+def reach(scene: Scene, moment: str) -> None:
+    """Wait until the moment comes."""
+    wait_until(lambda: MOMENTS[moment](scene), MOMENT_SECONDS, lambda: tell(scene), LOOK_SECONDS)
+
+
 def strike(scene: Scene, moment: str, kinds: Collection[Kind]) -> Hit:
     """Wait for the moment, kill, and see that `dev` comes back and that dead runs are noticed."""
     house = scene.house
-    wait_until(lambda: MOMENTS[moment](scene), MOMENT_SECONDS, lambda: tell(scene), LOOK_SECONDS)
+    reach(scene, moment)
     killed = house.kill(kinds)
     dead, began = _runs_of(house, killed), time.monotonic()
     wait_until(house.is_whole, COMPLETE_SECONDS, house.said)

@@ -1,4 +1,4 @@
-"""What happens twice at once is safe: overlapping ticks, a run launched by two daemons, a tick only previewed.
+"""What happens twice at once is safe: overlapping ticks, a run launched by two daemons, a previewed tick.
 
 Every tick of a sensor is a call with the same arguments, so that direct ones stand for two daemons, for a
 tick that Dagster gave up and that goes on beside the next, and for the window's preview.
