@@ -120,10 +120,10 @@ def one_round(adapters: Adapters) -> None:
     """What the sensors do: relay, ask what is due, a lot of each such stage, one tick of the poller."""
     look = look_at_intake(adapters.database, adapters.store)
     relay_outbox(adapters.database)
+    due = _due(adapters)
     for stage in Stage:
-        if _due(adapters)[stage] or (stage is Stage.INGEST and look.is_due):
+        if due[stage] or (stage is Stage.INGEST and look.is_due):
             run_lot(adapters, stage)
-            relay_outbox(adapters.database)
     poll_tick(adapters)
 
 

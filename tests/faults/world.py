@@ -166,6 +166,7 @@ class World:
         )  # nothing at all may be due any more, however late
 
         assert not found, "\n".join(map(str, found))
+        assert check(self.adapters) == []  # as an installation checks itself: it asks its provider, no bill
         self._is_paid_once()
         self._moved_once()
         self._bytes_add_up(deaths)
