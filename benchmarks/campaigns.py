@@ -56,11 +56,11 @@ def _provider(url: str) -> dict[str, object]:
     }  # fmt: skip
 
 
-def drop_briefs(settings: Settings, renditions: int) -> int:
-    """Write briefs and their image into the intake until they want *renditions*; returns how many briefs."""
+def drop_briefs(settings: Settings, renditions: int, a_brief: int = VARIANTS) -> int:
+    """Write briefs of up to *a_brief* variants, and their image, until they want *renditions*; how many."""
     briefs = 0
     while renditions > 0:
-        variants = min(VARIANTS, renditions)
+        variants = min(a_brief, renditions)
         _drop(settings.objects / "intake", briefs, variants)
         renditions -= variants
         briefs += 1
