@@ -163,8 +163,8 @@ class House:
         try:
             yield daemon
         finally:
-            daemon.terminate()
-            daemon.wait(STOP_SECONDS)
+            daemon.kill()
+            daemon.wait()
 
     def is_whole(self) -> bool:
         """Everything that `dev` started lives (again)."""

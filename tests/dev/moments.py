@@ -50,6 +50,11 @@ class Scene:
         mine = attempts.c.campaign == self.campaign
         return self.count(sa.select(sa.func.count()).select_from(attempts).where(mine, *where))
 
+    def attempt_ids(self) -> frozenset[str]:
+        with self.house.database.reading() as connection:
+            mine = sa.select(attempts.c.id).where(attempts.c.campaign == self.campaign)
+            return frozenset(connection.scalars(mine))
+
     def sent(self) -> int:
         joined = sends.join(attempts, attempts.c.id == sends.c.attempt)
         return self.count(

@@ -1,4 +1,4 @@
-"""Sixty renditions under a real `dev`: two moments of `python -m tests.dev.survival`, and what comes twice."""
+"""Sixty renditions under a real `dev`: two moments of `python -m tests.dev.survival`, and doubles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_campaign_survives_its_killed_processes_and_is_paid_for_once(tmp_path:
 
         assert first.runs >= 1
         assert second.killed >= 2
-        require_all_well(scene, campaigns=1)
+        require_all_well(scene)
 
 
 @pytest.mark.timeout(900)
@@ -38,5 +38,5 @@ def test_a_campaign_survives_a_second_daemon_previewed_ticks_and_a_code_reload(t
         complete(scene)
 
         assert second.is_running()
-        require_all_well(scene, campaigns=1)
+        require_all_well(scene)
         assert {run.status for run in house.instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
