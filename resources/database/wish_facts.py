@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from pipeline.domain.lifecycle import UNOWNED_STATES, Submission
 from resources.database.schema import (
     attempts,
+    budgets,
     campaign_settings,
     campaigns,
     decisions,
@@ -98,6 +99,7 @@ def _joined() -> sa.Select[Any]:
                 campaign_settings.c.number == newest.c.number,
             ),
         )
+        .outerjoin(budgets, budgets.c.campaign == wishes.c.campaign)
         .outerjoin(renditions, renditions.c.id == wishes.c.rendition)
         .outerjoin(attempts, attempts.c.id == renditions.c.selected_attempt)
         .outerjoin(objects, objects.c.id == attempts.c.object)
@@ -133,6 +135,9 @@ def _columns() -> list[sa.ColumnElement[Any]]:
         "lease_until": attempts.c.lease_until,
         "derived_version": attempts.c.derived_version,
         "parked_reason": attempts.c.parked_reason,
+        "quote": attempts.c.quote,
+        "cap": budgets.c.cap,
+        "spent": budgets.c.settled,
         "overdue_at": attempts.c.overdue_at,
         "cancel_wanted_at": attempts.c.cancel_wanted_at,
         "outcome_class": attempts.c.outcome_class,

@@ -68,6 +68,43 @@ def test_an_attempts_facts_project_to_one_word_and_why(approved: Author) -> None
     assert found == FACTS
 
 
+@pytest.mark.parametrize(
+    ("cap", "held", "settled", "is_at_rest"),
+    [
+        (1_000_000, 800_000, 100_000, False),
+        (1_000_000, 0, 800_000, True),
+        (1_000_000, 100_000, 700_000, False),
+    ],
+    ids=["a hold may come free", "spent for good", "just enough when the hold comes free"],
+)
+def test_what_is_over_budget_is_asked_again_only_where_a_hold_may_come_free(
+    approved: Author, cap: int, held: int, settled: int, is_at_rest: bool
+) -> None:
+    table, attempt = schema.attempts, wide(approved).attempt
+
+    def park(tx: Any) -> None:
+        tx.connection.execute(sa.update(schema.budgets).values(cap=cap, held=held, settled=settled))
+        tx.connection.execute(
+            sa.update(table).where(table.c.id == attempt).values(parked_reason="over_budget", quote=300_000)
+        )
+
+    approved.database.run(park)
+
+    assert (wide(approved).retry_after_seconds is None) is is_at_rest
+
+
+@pytest.mark.parametrize("reason", ["underivable", "unindexable"])
+def test_what_was_refused_for_good_is_not_asked_for_again(approved: Author, reason: str) -> None:
+    table, attempt = schema.attempts, wide(approved).attempt
+    facts = {"state": "stored", "parked_reason": reason}
+    approved.database.run(
+        lambda tx: tx.connection.execute(sa.update(table).where(table.c.id == attempt).values(**facts))
+    )
+
+    assert wide(approved).why == (reason,)
+    assert wide(approved).retry_after_seconds is None
+
+
 def test_an_unknown_state_of_a_source_set_breaks_no_reader(approved: Author) -> None:
     approved.change(schema.revisions, R1, state="haunted")
 

@@ -44,6 +44,9 @@ _MOVING = frozenset(
     {Word.UPLOADED, Word.MODERATING, Word.QUEUED, Word.GENERATING, Word.DOWNLOADING, Word.PROCESSING}
 )
 
+#: What is parked for one of these moves by nobody but a person.
+_FOR_PEOPLE = frozenset({Parked.PAUSED, Parked.UNDERIVABLE, Parked.UNINDEXABLE})
+
 #: The stage that works on an attempt in a state; `stored` depends on its manifest.
 _STAGES: Mapping[str, str] = MappingProxyType(
     {
@@ -119,7 +122,7 @@ def _status(row: sa.Row[Any], pauses: Sequence[sa.Row[Any]], now: int) -> WishSt
         variant=row.variant,
         word=found.word,
         why=found.why,
-        retry_after_seconds=None if Parked.PAUSED in found.why else found.retry_after_seconds,
+        retry_after_seconds=None if _waits_for_a_person(found, row) else found.retry_after_seconds,
         entity_version=int(row.entity_version),
         slot=row.slot,
         origin=row.origin,
@@ -136,6 +139,13 @@ def _status(row: sa.Row[Any], pauses: Sequence[sa.Row[Any]], now: int) -> WishSt
         ended_at=_time(row.ended_at),
         published_at=_time(row.published_at) if is_ready else None,
     )
+
+
+def _waits_for_a_person(found: Projection, row: sa.Row[Any]) -> bool:
+    """A hold that is open may yet come free and let others go on; what was spent never does."""
+    if Parked.OVER_BUDGET in found.why and row.cap is not None:
+        return bool(row.spent + row.quote > row.cap)
+    return not _FOR_PEOPLE.isdisjoint(found.why)
 
 
 def _owned_key(row: sa.Row[Any]) -> str | None:
