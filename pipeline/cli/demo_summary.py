@@ -101,7 +101,7 @@ def _say_next(settings: Settings, campaign: str) -> None:
     say(f"  make dev                           Dagster at http://127.0.0.1:{settings.dagster_port}:")
     say("                                     runs, materializations and lineage of this campaign")
     say(f"  reelwright status {campaign}")
-    say("  reelwright search parcel --locale de-DE")
+    say(f"  reelwright search parcel --tenant {tenant} --locale de-DE")
     say(f"  {intake}: its receipt; change the copy, raise `revision`,")
     say("                                     and only what changed is made")
 

@@ -14,8 +14,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
-from pipeline.cli.refusals import as_json, as_text, exit_code
+from pipeline.cli.refusals import ExitCode, as_json, as_text, exit_code, misuse_as_json
 from pipeline.domain.errors import ReelwrightError
 
 
@@ -70,9 +71,15 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        in_words = as_json if "--json" in ctx.args else as_text
+        is_for_a_program = "--json" in ctx.args
+        in_words = as_json if is_for_a_program else as_text
         try:
             return super().invoke(ctx)
+        except TyperException as error:
+            if not is_for_a_program:
+                raise
+            typer.echo(misuse_as_json(error, ctx.invoked_subcommand), err=True)
+            raise typer.Exit(ExitCode.BAD_INPUT) from error
         except (ReelwrightError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 raise

@@ -23,7 +23,8 @@ COLUMNS = ("wish", "next", "by", "why", "at risk", "output gone in")
 
 def plan(
     campaign: Annotated[
-        str | None, typer.Argument(metavar="[CAMPAIGN]", help="TENANT.CAMPAIGN, TENANT.CAMPAIGN/rN or all.")
+        str | None,
+        typer.Argument(metavar="[CAMPAIGN]", help="TENANT.CAMPAIGN or TENANT.CAMPAIGN/rN; without it, all."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also videos that need nothing.")] = False,
     json: Json = False,

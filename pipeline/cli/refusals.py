@@ -68,6 +68,18 @@ def as_json(error: ReelwrightError | OSError) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
+def misuse_as_json(error: Exception, command: str | None) -> str:
+    """A command line that cannot be understood, in the same form."""
+    in_words = getattr(error, "format_message", error.__str__)
+    document = {
+        "error": "BadCommand",
+        "problem": in_words(),
+        "remedy": f"see `{' '.join(filter(None, ('reelwright', command)))} --help`",
+        "exit_code": int(ExitCode.BAD_INPUT),
+    }
+    return json.dumps(document, ensure_ascii=False)
+
+
 def remedy_of(error: ReelwrightError | OSError) -> str:
     if isinstance(error, OSError):
         return "free some space, or check who owns the file" if error.filename or error.errno in _FULL else ""

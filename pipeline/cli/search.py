@@ -11,6 +11,7 @@ import typer
 
 from pipeline.cli.opening import Json, acting, opened
 from pipeline.cli.printing import emit, show
+from pipeline.domain.errors import IndexRefused
 from pipeline.domain.tags import Visibility
 
 if TYPE_CHECKING:
@@ -81,10 +82,13 @@ def _search(
             if filters.campaign is not None and tenant is None:
                 tenant = find_campaign(connection, filters.campaign).tenant
             owner = find_tenant(connection, tenant)
-        return step(
-            adapters.database, adapters.index, owner, words, filters,
-            limit=limit, cursor=after, facets=facets,
-        )  # fmt: skip
+        try:
+            return step(
+                adapters.database, adapters.index, owner, words, filters,
+                limit=limit, cursor=after, facets=facets,
+            )  # fmt: skip
+        except IndexRefused as refusal:
+            raise typer.BadParameter(f"--after: {refusal}; leave it out to begin anew") from refusal
 
 
 def _rows(answer: SearchAnswer) -> list[tuple[object, ...]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli.opening import Json, acting, opened_database
-from pipeline.cli.printing import console, emit, show, table
+from pipeline.cli.printing import console, emit, say, show, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,8 @@ COLUMNS = ("campaign", "rev", "variant", "state", "why", "made", "video")
 
 def status(
     campaign: Annotated[
-        str | None, typer.Argument(metavar="[CAMPAIGN]", help="TENANT.CAMPAIGN, TENANT.CAMPAIGN/rN or all.")
+        str | None,
+        typer.Argument(metavar="[CAMPAIGN]", help="TENANT.CAMPAIGN or TENANT.CAMPAIGN/rN; without it, all."),
     ] = None,
     revision: Annotated[int | None, typer.Option("--revision", min=1, help="Not the newest one.")] = None,
     watch: Annotated[
@@ -81,6 +82,8 @@ def _watch_table(database: Database, wanted: Wanted) -> None:
             time.sleep(LOOK_SECONDS)
             wishes = status(database, wanted)
             live.update(_live(wishes), refresh=True)
+    if not live.console.is_terminal:
+        say("")  # rich ends the last line on a terminal alone
 
 
 def _watch_lines(database: Database, wanted: Wanted) -> None:

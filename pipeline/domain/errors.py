@@ -69,10 +69,15 @@ class BadDocument(BadInput):
 
     remedy = "correct the named fields and deliver the file again"
 
-    def __init__(self, name: str, faults: Sequence[Fault]) -> None:
+    def __init__(self, name: str, faults: Sequence[Fault], remedy: str = "") -> None:
         super().__init__(f"{name}: " + "; ".join(map(str, faults)))
         self.name = name
         self.faults = tuple(faults)
+        self.remedy = remedy or self.remedy
+
+    def named(self, name: str) -> BadDocument:
+        """The same faults, told of the file that their reader knows."""
+        return BadDocument(name, self.faults, self.remedy)
 
 
 class RevisionConflict(BadInput):
@@ -102,10 +107,11 @@ class UnknownSubject(BadInput):
 
     remedy = "list what exists with `reelwright status`"
 
-    def __init__(self, kind: str, name: str) -> None:
+    def __init__(self, kind: str, name: str, remedy: str = "") -> None:
         super().__init__(f"no {kind} {name!r}")
         self.kind = kind
         self.name = name
+        self.remedy = remedy or self.remedy
 
 
 class AmbiguousName(BadInput):
@@ -113,10 +119,11 @@ class AmbiguousName(BadInput):
 
     remedy = "use one of the whole names"
 
-    def __init__(self, name: str, meanings: Sequence[str]) -> None:
+    def __init__(self, name: str, meanings: Sequence[str], remedy: str = "") -> None:
         super().__init__(f"{name!r} means more than one thing: {', '.join(meanings)}")
         self.name = name
         self.meanings = tuple(meanings)
+        self.remedy = remedy or self.remedy
 
 
 class BadKey(BadInput):

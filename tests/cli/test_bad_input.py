@@ -83,6 +83,41 @@ def test_every_fault_of_a_brief_is_told_at_once_and_as_json_too(desk: Desk) -> N
     assert told["exit_code"] == done.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("search", "--limit", "0"), ("submit", "nothing.yaml"), ("status", "--colour"), ("statsu",)],
+    ids=" ".join,
+)
+def test_a_command_that_cannot_be_understood_is_json_too_where_json_was_asked_for(
+    desk: Desk, arguments: tuple[str, ...]
+) -> None:
+    done = desk.run(*arguments, "--json")
+    told = json.loads(done.stderr)
+
+    assert done.exit_code == told["exit_code"] == 2
+    assert told["problem"]
+    assert "--help" in told["remedy"]
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"generation": {"provider": "local", "model": "veo-9"}},
+        {"budget": {"cap": "1.00", "currency": "EURO"}},
+    ],
+    ids=["found at its recording", "found at its reading"],
+)
+def test_a_refusal_names_the_file_that_was_delivered_and_not_its_copy(
+    desk: Desk, changes: dict[str, Any]
+) -> None:
+    desk.picture()
+    done = desk.run("submit", desk.write("spring.yaml", **changes))
+
+    assert done.stderr.startswith("error: spring.yaml cannot be used")
+    assert (desk.folder / "spring.errors.txt").read_text("utf-8").startswith("spring.yaml cannot")
+
+
 def test_a_missing_image_keeps_the_brief_waiting_until_it_comes(desk: Desk) -> None:
     waits = desk.json("submit", desk.write())
     desk.picture()
@@ -140,7 +175,7 @@ def test_a_brief_that_waits_for_a_command_starts_by_it(desk: Desk) -> None:
         (("submit", "nothing.yaml"), 2, "is no file"),
         (("submit", "acme.spring"), 2, "--take or --now"),
         (("submit", "acme.spring", "--now"), 4, "no campaign"),
-        (("status", "acme.spring"), 4, "no campaign"),
+        (("status", "acme.spring"), 4, "half a minute"),
         (("status", f"{CAMPAIGN}/r9"), 4, "no revision"),
         (("status", "--revision", "2"), 2, "needs a campaign"),
         (("moderate", CAMPAIGN), 2, "approve or reject"),
@@ -151,14 +186,15 @@ def test_a_brief_that_waits_for_a_command_starts_by_it(desk: Desk) -> None:
         (("cancel", "r-" + "0" * 32), 4, "no rendition"),
         (("accept", "fr-FR/16x9/1s"), 4, "no slot"),
         (("decline", SLOT), 2, "--reason"),
-        (("rollback", SLOT, "--reason", "x"), 4, "earlier publication"),
+        (("rollback", SLOT, "--reason", "x"), 4, f"earlier publication '{SLOT}'"),
+        (("rollback", SLOT, "--reason", "x", "--to", "9"), 4, "numbered from 1"),
         (("rollback", SLOT, "--reason", "x", "--to", "1", "--rendition", "r-1"), 2, "both"),
         (("withdraw", "nobody.nothing", "--reason", "x"), 4, "no campaign"),
-        (("pause", "lunch"), 1, "cannot be paused"),
+        (("pause", "lunch"), 4, "name one of ingest, submit"),
         (("resolve", SLOT, "accepted", "--reason", "x"), 2, "--handle"),
         (("search", "--locale", "klingonish-x"), 2, "BCP 47"),
         (("search", "--limit", "0"), 2, "limit"),
-        (("search", "--after", "nonsense"), 1, "cursor"),
+        (("search", "--after", "nonsense"), 2, "begin anew"),
         (("search", "--tenant", "acme"), 4, "no tenant"),
         (("status", "--as", "anna"), 2, "--as"),
         (("retry", SLOT, "--as", "no body"), 2, "--as"),
@@ -225,7 +261,10 @@ def test_a_search_over_two_tenants_wants_to_know_whose(desk: Desk) -> None:
     desk.deliver()
     desk.deliver(tenant="acme")
 
-    assert desk.run("search", "parcel").exit_code == 2
+    unsaid = desk.run("search", "parcel")
+
+    assert unsaid.exit_code == 2
+    assert "--tenant" in unsaid.stderr
     assert desk.json("search", "parcel", "--tenant", "acme")["found"] == []
     assert desk.json("search", "--campaign", CAMPAIGN)["found"] == []
 

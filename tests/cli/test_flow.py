@@ -42,6 +42,7 @@ def test_a_video_on_approval_waits_for_a_word_and_leaves_with_another(working: D
 
     assert [item["action"] for item in planned] == ["accept_or_decline"]
     assert planned[0]["needs_person"] is True
+    assert "--take" in working.run("retry", SLOT, "--reason", "again").stderr
     assert (accepted["outcome"], declined["outcome"]) == ("accepted", "declined")
     assert working.words() == {"declined"}
     assert working.json("search")["found"] == []
@@ -61,12 +62,14 @@ def test_a_cancelled_video_is_retried_by_command_alone(working: Desk) -> None:
     working.deliver()
     working.moderate()
     cancelled = working.json("cancel", SLOT)
+    again = working.run("cancel", SLOT)
     after_cancel = working.words()
     retried = working.json("retry", "en-GB/16x9/1s", "--reason", "wanted after all")
     working.json("resume", "submit")
     found = working.work()
 
     assert cancelled["outcome"] == "cancelled"
+    assert "nothing is left to cancel" in again.stderr
     assert after_cancel == {"cancelled"}
     assert found["wishes"][0]["attempt"] == retried["attempt"]
 
@@ -92,7 +95,8 @@ def test_a_watch_ends_when_nothing_moves_and_prints_each_change_once(working: De
 
     assert len(lines) == 1
     assert "ready" in lines[0]
-    assert "1 usable" in working.run("status", CAMPAIGN, "--watch").stdout
+    assert "1 usable" in (seen := working.run("status", CAMPAIGN, "--watch").stdout)
+    assert seen.endswith("\n")
 
 
 def test_a_watch_ends_where_only_a_person_can_go_on(working: Desk) -> None:

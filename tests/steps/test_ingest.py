@@ -323,7 +323,21 @@ def test_a_brief_in_the_wrong_place_is_told_the_right_one(author: Author, place:
 
     author.ingest()
 
-    assert "intake/TENANT/FOLDER/NAME.yaml" in path.with_name(f"{path.stem}.errors.txt").read_text()
+    said = path.with_name(f"{path.stem}.errors.txt").read_text()
+
+    assert "intake/TENANT/FOLDER/NAME.yaml" in said
+    assert "What to do: move it there" in said
+
+
+def test_a_brief_of_another_ending_is_told_how_briefs_are_named(author: Author) -> None:
+    author.drop("Spring.YML")
+
+    author.ingest()
+
+    said = (author.folder() / "Spring.errors.txt").read_text()
+
+    assert "is not named as briefs are (got Spring.YML)" in said
+    assert "What to do: give it a name that ends in .yaml" in said
 
 
 def test_other_creative_content_under_a_known_revision_is_refused_and_loses_nothing(author: Author) -> None:

@@ -25,6 +25,11 @@ _RENDITION = re.compile(r"r-[0-9a-f]{32}")
 _ATTEMPT = re.compile(r"r-[0-9a-f]{32}-a[0-9]+")
 _REVISION_PART = re.compile(r"(?P<campaign>[^/]+)/r(?P<number>[0-9]{1,9})(?:/(?P<variant>.+))?")
 MAX_NAMED = 5
+#: A file in the intake is taken at the second look that finds it unchanged.
+CAMPAIGN_REMEDY = (
+    "list what exists with `reelwright status`; a brief just dropped is known within half a minute, while"
+    " `make dev` runs"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,7 @@ def find_campaign(connection: sa.Connection, name: str) -> FoundCampaign:
     """The campaign `tenant.campaign`."""
     row = connection.execute(sa.select(campaigns).where(campaigns.c.id == name)).one_or_none()
     if row is None:
-        raise UnknownSubject("campaign", name)
+        raise UnknownSubject("campaign", name, CAMPAIGN_REMEDY)
     return FoundCampaign(row.id, row.tenant, row.newest_revision)
 
 
@@ -119,7 +124,7 @@ def earlier_publication(connection: sa.Connection, slot: FoundSlot) -> int:
         )
     )
     if number is None:
-        raise UnknownSubject("earlier publication", f"of {slot.id}")
+        raise UnknownSubject("earlier publication", slot.id, "nothing else was shown there before")
     return int(number)
 
 
@@ -127,7 +132,7 @@ def find_tenant(connection: sa.Connection, name: str | None = None) -> str:
     """The tenant *name*, or the only one there is."""
     known = connection.scalars(sa.select(campaigns.c.tenant).distinct().order_by(campaigns.c.tenant)).all()
     if name is None and len(known) > 1:
-        raise AmbiguousName("the tenant", known[:MAX_NAMED])
+        raise AmbiguousName("the tenant", known[:MAX_NAMED], "say whose with --tenant, or name a --campaign")
     if not known or name not in (None, *known):
         raise UnknownSubject("tenant", name or "yet")
     return name or known[0]

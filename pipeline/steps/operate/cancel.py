@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,6 +18,11 @@ from resources.database.schema import attempts, renditions
 from resources.database.transitions import Transition, apply_one
 
 _S = AttemptState
+
+_TOO_LATE: Mapping[AttemptState, tuple[str, str]] = MappingProxyType(
+    dict.fromkeys(OWNED_STATES, ("it is made", "`reelwright decline` keeps it out of its slot"))
+    | dict.fromkeys(ENDED_STATES, ("its attempt has ended", "nothing runs; nothing is left to cancel"))
+)
 
 
 class Cancelled(enum.StrEnum):
@@ -33,8 +40,8 @@ def cancel(database: Database, rendition_id: str, tenant: str, *, actor: str, re
     def work(tx: Transaction) -> Cancelled:
         row = _selected(tx, rendition_id, tenant)
         state = _S(row.state)
-        if state in ENDED_STATES | OWNED_STATES:
-            raise NotAllowed(rendition_id, f"its attempt {row.number} is {state}", "decline it instead")
+        if state in _TOO_LATE:
+            raise NotAllowed(rendition_id, *_TOO_LATE[state])
         unsent = row.submission == Submission.NOT_SENT
         if unsent and state in (_S.QUEUED, _S.SUBMITTING):
             ended(

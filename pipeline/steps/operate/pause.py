@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.domain.errors import NotAllowed
+from pipeline.domain.errors import UnknownSubject
 from pipeline.domain.follow_ons import Stage
 from resources.database import pauses
 from resources.database.database import Database
@@ -14,7 +14,7 @@ PAUSABLE = (*map(str, Stage), "poll", pauses.ALL)
 def pause(database: Database, *, stage: str, provider: str, tenant: str, actor: str, reason: str) -> bool:
     """Hold claims of that scope; False when exactly that is held already."""
     if stage not in PAUSABLE:
-        raise NotAllowed(stage, "it cannot be paused", f"name one of {', '.join(PAUSABLE)}")
+        raise UnknownSubject("stage", stage, f"name one of {', '.join(PAUSABLE)}")
     return database.run(
         lambda tx: pauses.pause(tx, stage=stage, provider=provider, tenant=tenant, actor=actor, reason=reason)
     )

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from pipeline.domain.errors import NotAllowed, UnknownSubject
-from pipeline.domain.lifecycle import ENDED_STATES, AttemptState
+from pipeline.domain.lifecycle import ENDED_STATES, OWNED_STATES, AttemptState
 from pipeline.domain.outcomes import CONSEQUENCES, Outcome
 from pipeline.domain.provider_terms import OnOverdue, ProviderTerms
 from pipeline.steps.produce.lot import ItemResult, LotReport, work_lot
@@ -20,6 +20,8 @@ from resources.database.claims import claim_for_retry, give_back
 from resources.database.database import Database, Transaction
 from resources.database.schema import attempts, slots
 from resources.database.selecting import add_attempt, lock_rendition
+
+FOR_ANOTHER = "for another video: `reelwright submit TENANT.CAMPAIGN --take VARIANT`"
 
 
 def retry_due(
@@ -77,10 +79,11 @@ def retry(database: Database, rendition_id: str, tenant: str, *, actor: str, rea
             raise UnknownSubject("rendition", rendition_id)
         selected = attempts_by_id(tx.connection, [rendition.selected_attempt])[rendition.selected_attempt]
         if AttemptState(selected.state) not in ENDED_STATES and selected.overdue_at is None:
+            is_owned = AttemptState(selected.state) in OWNED_STATES
             raise NotAllowed(
                 rendition_id,
-                f"its attempt {selected.number} is {selected.state}",
-                "wait for it, or cancel it first",
+                "it is made; what is kept is never made again" if is_owned else "its attempt still runs",
+                FOR_ANOTHER if is_owned else "wait for it, or cancel it first",
             )
         return add_attempt(tx, rendition, selected, actor=actor, reason=reason)
 

@@ -86,7 +86,8 @@ def _find(database: Database, slot_id: str, tenant: str, to: Target) -> tuple[sa
             raise UnknownSubject("slot", slot_id)
         earlier = publication_of(connection, slot_id, number=to.number, rendition=to.rendition)
         if earlier is None:
-            raise UnknownSubject("publication", f"{to} of {slot_id}")
+            remedy = "publications are numbered from 1; without --to the one before is shown"
+            raise UnknownSubject("publication", f"{slot_id} {to}", remedy)
         return slot, outputs(connection, [earlier.attempt])[earlier.attempt]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pipeline.documents.brief import read_brief
 from pipeline.domain.brief import Brief
-from pipeline.domain.errors import BadInput, NotAllowed, UnknownSubject
+from pipeline.domain.errors import BadDocument, BadInput, NotAllowed, UnknownSubject
 from pipeline.domain.lifecycle import SourceSetState
 from pipeline.domain.renditions import INTAKE, RECEIPT_ENDINGS
 from pipeline.steps.produce.ingest import ingest_brief, stable_now
@@ -47,7 +47,7 @@ def submit_brief(intake: Intake, path: Path) -> Receipt:
     try:
         text = _text_of(path)
         brief = read_brief(text, name=path.name)
-        receipt = ingest_brief(intake, _copy(intake, brief, text, path.parent))
+        receipt = _ingested(intake, _copy(intake, brief, text, path.parent), path)
     except BadInput as refusal:
         _write(errors_file, words_of(refusal).encode())
         raise
@@ -55,6 +55,14 @@ def submit_brief(intake: Intake, path: Path) -> Receipt:
         errors_file.unlink(missing_ok=True)
     _write(receipt_file, receipt.content())
     return receipt
+
+
+def _ingested(intake: Intake, key: str, path: Path) -> Receipt:
+    """Whoever delivers from a folder knows that file, and not its copy in the intake."""
+    try:
+        return ingest_brief(intake, key)
+    except BadDocument as refusal:
+        raise refusal.named(path.name) from refusal
 
 
 def take(

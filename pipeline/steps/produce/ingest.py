@@ -181,8 +181,14 @@ def _delivery(intake: Intake, path: str) -> Delivery:
 def _place(path: str) -> tuple[str, str]:
     """Tenant and folder of a brief's key; BadDocument where no brief belongs."""
     parts = path.split("/")
-    if len(parts) != 4 or not path.endswith(".yaml"):
-        raise BadDocument(path, [Fault("", "does not lie where briefs are read", allowed=LAYOUT)])
+    if len(parts) != 4:
+        fault = Fault("", "does not lie where briefs are read", allowed=LAYOUT)
+        raise BadDocument(path, [fault], "move it there, its images too")
+    if not path.endswith(".yaml"):
+        fault = Fault(
+            "", "is not named as briefs are", value=parts[-1], allowed="NAME.yaml, in small letters"
+        )
+        raise BadDocument(path, [fault], "give it a name that ends in .yaml")
     return parts[1], path.rpartition("/")[0]
 
 
