@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -293,6 +294,10 @@ def _hold(studios: Studios, examples: int) -> None:
         open_studio = staticmethod(studios.open)
 
     run_state_machine_as_test(Machine, settings=settings(_SETTINGS, max_examples=examples))
+
+
+#: A failure is told as a short story, and shortening it takes minutes.
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_the_lifecycle_holds_on_sqlite(sqlite_studios: Studios) -> None:
