@@ -86,6 +86,7 @@ MOVING = (
             JOIN campaign_settings c ON c.campaign = a.campaign AND c.publish = 'auto' AND c.number =
                 (SELECT MAX(number) FROM campaign_settings WHERE campaign = a.campaign)
             WHERE a.state = 'indexed' AND a.parked_reason IS NULL AND s.published_object IS NULL
+            AND a.cancel_wanted_at IS NULL
             AND s.version = 0 AND a.lease_until < :now AND COALESCE(a.next_action_at, 0) < :overdue
             AND NOT EXISTS (SELECT 1 FROM decisions d WHERE d.kind = 'acceptance' AND d.subject_id = a.id)
             AND NOT EXISTS (SELECT 1 FROM pauses p WHERE p.resumed_at IS NULL)""",
