@@ -79,7 +79,6 @@ class House:
                 stderr=output,
                 cwd=self.folder,
                 env=self._environment(),
-                start_new_session=True,
             )
         stack.callback(self._end)
         wait_until(lambda: "Reelwright runs" in self.said(), START_SECONDS, self.said)
@@ -158,7 +157,6 @@ class House:
                 stderr=output,
                 cwd=first.cwd(),
                 env=first.environ(),
-                start_new_session=True,
             )
         try:
             yield daemon
