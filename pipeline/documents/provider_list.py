@@ -22,6 +22,7 @@ from pipeline.domain.provider_terms import (
     PollPace,
     ProviderList,
     ProviderTerms,
+    Span,
     Spend,
 )
 
@@ -54,6 +55,12 @@ def _seconds(value: Any) -> float:
     return float(value)
 
 
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise refusal("is not a number", "a number such as 1 or 1.5")
+    return float(value)
+
+
 def _base_url(text: str) -> str:
     if not _BASE_URL.fullmatch(text):
         raise refusal("is not an address of a server", "https://host[:port][/path]")
@@ -75,6 +82,8 @@ Count = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
 Seconds = Annotated[StrictInt, Field(ge=1, le=31_536_000)]
 Pause = Annotated[float, BeforeValidator(_seconds)]
 Price = Annotated[Decimal, BeforeValidator(_price)]
+Number = Annotated[float, BeforeValidator(_number)]
+SettingName = Annotated[str, _form(r"[A-Za-z_][A-Za-z0-9_]{0,62}", "a name: A-Z a-z 0-9 _")]
 Adapter = Annotated[
     str,
     _form(r"[a-z0-9_-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*", "the name of an installed adapter, or module:Class"),
@@ -86,8 +95,29 @@ Host = Annotated[
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 
 
+class SpanPart(Document):
+    low: Number = Field(alias="from")
+    high: Number = Field(alias="to")
+    whole: StrictBool = False
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SpanPart:
+        if self.low > self.high:
+            raise refusal("ends before it begins", "from <= to")
+        return self
+
+
 class ModelPart(Document):
     price_per_second: Price  #: of generated video, in the provider's currency
+    longest_side: Annotated[StrictInt, Field(ge=64, le=65_536)] | None = None
+    settings: dict[SettingName, SpanPart] | None = None
+
+    def terms(self) -> ModelTerms:
+        spans = None
+        if self.settings is not None:
+            named = {name: Span(part.low, part.high, part.whole) for name, part in self.settings.items()}
+            spans = MappingProxyType(named)
+        return ModelTerms(self.price_per_second, self.longest_side, spans)
 
 
 class RatesPart(Document):
@@ -177,9 +207,7 @@ class ProviderPart(Document):
             allowed_hosts=self.output_hosts,
             allow_private_origin=self.private_origin,
             options=MappingProxyType(self.options),
-            models=MappingProxyType(
-                {model: ModelTerms(part.price_per_second) for model, part in self.models.items()}
-            ),
+            models=MappingProxyType({model: part.terms() for model, part in self.models.items()}),
             currency=self.currency,
             spend=self.spend,
             **self.rates.model_dump(),

@@ -38,10 +38,28 @@ class PollPace:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """The numbers that a setting may hold, both ends too."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    def holds(self, value: object) -> bool:
+        is_number = type(value) is int or (type(value) is float and not self.whole)
+        return is_number and self.low <= value <= self.high  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return f"a {'whole ' * self.whole}number from {self.low:g} to {self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
 class ModelTerms:
-    """One model: what a generated second costs, in the provider's currency."""
+    """One model: what a generated second costs, in the provider's currency, and what it takes."""
 
     price_per_second: Decimal
+    longest_side: int | None = None  #: pixels; None: the list does not say
+    settings: Mapping[str, Span] | None = None  #: None: the list does not say, the provider judges
 
     def quote_micros(self, duration_seconds: int) -> int:
         """Micro-units to hold for one video; rounded up, so that a hold is never too small."""

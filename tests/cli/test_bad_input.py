@@ -17,6 +17,10 @@ from resources.database import engine
 from tests.cli.desk import CAMPAIGN, SLOT, Desk
 
 
+def made(settings: dict[str, Any]) -> dict[str, Any]:
+    return {"generation": {"provider": "local", "model": "kenburns-1", "settings": settings}}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -58,6 +62,9 @@ def test_broken_yaml_is_bad_input_and_leaves_its_words_beside_it(desk: Desk, tex
         ({"revision": "three"}, "revision", ""),
         ({"generation": {"provider": "nobody", "model": "m"}}, "generation", "local"),
         ({"budget": {"cap": "a lot", "currency": "EUR"}}, "budget.cap", ""),
+        (made({"fps": 999}), "generation.settings.fps", "a whole number from 1 to 60"),
+        (made({"zooom": 1.2}), "generation.settings.zooom", "fps, zoom, short_side"),
+        (made({"short_side": 2160}), "makes 16:9 3840 pixels long", "up to 1080 for 16:9"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_line_and_what_is_allowed(

@@ -11,6 +11,7 @@ from pipeline.documents.provider_list import DEFAULT, default_provider_list, rea
 from pipeline.documents.reading import shipped
 from pipeline.domain.errors import BadDocument
 from pipeline.domain.provider_terms import ModelTerms, OnOverdue, Spend
+from resources.local_renderer.wanted import MAX_SIDE
 from resources.providers.local import LocalProvider
 from resources.providers.registry import adapter
 
@@ -52,6 +53,26 @@ def test_every_term_reaches_the_value() -> None:
     assert (local.deadline_seconds, local.send_tries, local.max_attempts) == (1800, 20, 3)
 
 
+def test_what_a_model_takes_is_what_the_renderer_says_of_itself() -> None:
+    model = default_provider_list().providers["local"].models["kenburns-1"]
+    assert model.settings is not None
+
+    assert model.longest_side == MAX_SIDE
+    assert set(model.settings) == {"fps", "zoom"}
+    assert [model.settings["fps"].holds(value) for value in (1, 60, 0, 61, 2.5, True, "25")] == [
+        True, True, False, False, False, False, False,
+    ]  # fmt: skip
+    assert [model.settings["zoom"].holds(value) for value in (1, 1.5, 0.9, 1.6)] == [True, True, False, False]
+
+
+def test_a_list_that_does_not_say_what_a_model_takes_leaves_it_to_the_provider() -> None:
+    text = shipped(DEFAULT)
+    before, rest = text.split("        longest_side", 1)
+    model = read_provider_list(before + rest[rest.index("    rates:") :], name="providers.yaml")
+
+    assert model.providers["local"].models["kenburns-1"] == ModelTerms(Decimal(0))
+
+
 def test_a_quote_is_exact_and_rounded_up_to_the_micro_unit() -> None:
     assert ModelTerms(Decimal("0.05")).quote_micros(6) == 300_000
     assert ModelTerms(Decimal("0.000000001")).quote_micros(1) == 1
@@ -72,8 +93,12 @@ def test_a_secret_never_shows() -> None:
         ("private_origin: true", "private_origin: false", "providers.local"),
         ("spend: test", "spend: maybe", "providers.local.spend"),
         ("currency: EUR", "currency: XXY", "providers.local.currency"),
-        ('"0"}', "0.1}", "providers.local.models.kenburns-1.price_per_second"),
-        ('"0"}', '"-1"}', "providers.local.models.kenburns-1.price_per_second"),
+        ('second: "0"', "second: 0.1", "providers.local.models.kenburns-1.price_per_second"),
+        ('second: "0"', 'second: "-1"', "providers.local.models.kenburns-1.price_per_second"),
+        ("longest_side: 1920", "longest_side: wide", "providers.local.models.kenburns-1.longest_side"),
+        ("to: 60", "to: 0", "providers.local.models.kenburns-1.settings.fps"),
+        ("to: 1.5", "to: much", "providers.local.models.kenburns-1.settings.zoom.to"),
+        ("fps: {from: 1, to", "fps: {from: 1, too", "providers.local.models.kenburns-1.settings.fps.too"),
         ("polls_per_second: 500", "polls_per_second: 0", "providers.local.rates.polls_per_second"),
         ("polls_per_second: 500", "polls_per_second: soon", "providers.local.rates.polls_per_second"),
         ("per_tenant: 100", "per_tenant: 300", "providers.local.in_flight"),

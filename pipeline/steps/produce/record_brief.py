@@ -13,14 +13,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.domain.brief import Administrative, Brief, Generation
+from pipeline.domain.brief import Administrative, Brief
 from pipeline.domain.errors import BadDocument, Fault, RevisionConflict
 from pipeline.domain.follow_ons import Topic
 from pipeline.domain.lifecycle import SourceSetState
 from pipeline.domain.provider_terms import ProviderTerms
 from pipeline.domain.renditions import creative_sha256, matrix, partition_key, revision_id
-from pipeline.steps.produce.making import SHORT_SIDE
 from pipeline.steps.produce.moderate import withdrawal
+from pipeline.steps.produce.orderable import order_faults
 from resources.database.campaigns import (
     change_campaign,
     lock_budget,
@@ -43,8 +43,6 @@ from resources.database.revisions import (
     want_receipt,
 )
 from resources.database.transitions import Transition, apply_one, message, post
-
-SHORT_SIDES = range(64, 2161)
 
 #: Settings whose change a published object learns of as a retag (T6).
 _REQUIRED_TAGS = ("asset_type", "visibility", "retention_class")
@@ -95,7 +93,8 @@ def _record_new(
     if brief.revision < campaign.newest_revision:
         problem = f"it is unknown, and revision {campaign.newest_revision} is newer"
         raise RevisionConflict(campaign.id, brief.revision, problem)
-    _require_orderable(delivery, providers)
+    if faults := order_faults(delivery.brief, providers):
+        raise BadDocument(delivery.path, faults)
     _settle_settings(tx, campaign, delivery)
     for older in revisions_in(
         tx, campaign.id, (SourceSetState.UPLOADED, SourceSetState.MODERATING), below=brief.revision
@@ -121,41 +120,6 @@ def _new_revision(campaign: sa.Row[Any], delivery: Delivery) -> NewRevision:
         intake_folder=delivery.folder,
         actor=delivery.actor,
     )
-
-
-def _require_orderable(delivery: Delivery, providers: Mapping[str, ProviderTerms]) -> None:
-    """Whoever is to make it is known, and is paid in the budget's currency if at all."""
-    wanted, budget = delivery.brief.creative.generation, delivery.brief.administrative.budget
-    faults = _generation_faults(wanted, providers)
-    terms = providers.get(wanted.provider)
-    model = terms.models.get(wanted.model) if terms else None
-    if terms and model and model.price_per_second and terms.currency != budget.currency:
-        problem = f"is not what provider {terms.name} charges"
-        faults.append(Fault("budget.currency", problem, value=budget.currency, allowed=terms.currency))
-    if faults:
-        raise BadDocument(delivery.path, faults)
-
-
-def _generation_faults(wanted: Generation, providers: Mapping[str, ProviderTerms]) -> list[Fault]:
-    faults: list[Fault] = []
-    terms = providers.get(wanted.provider)
-    if terms is None:
-        known = ", ".join(sorted(providers))
-        faults.append(
-            Fault("generation.provider", "is not in the provider list", value=wanted.provider, allowed=known)
-        )
-    elif wanted.model not in terms.models:
-        known = ", ".join(sorted(terms.models))
-        faults.append(
-            Fault("generation.model", f"is not offered by {terms.name}", value=wanted.model, allowed=known)
-        )
-    side = wanted.settings.get(SHORT_SIDE, SHORT_SIDES.start)
-    if type(side) is not int or side not in SHORT_SIDES:
-        allowed = f"a whole number from {SHORT_SIDES.start} to {SHORT_SIDES.stop - 1} pixels"
-        faults.append(
-            Fault(f"generation.settings.{SHORT_SIDE}", "is not a size", value=str(side)[:80], allowed=allowed)
-        )
-    return faults
 
 
 def _deliver_again(tx: Transaction, campaign: sa.Row[Any], known: sa.Row[Any], delivery: Delivery) -> bool:
