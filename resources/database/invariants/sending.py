@@ -123,7 +123,7 @@ SENDING = (
         """SELECT a.id AS subject, 'the provider names ' || r.handle AS found
             FROM attempts a JOIN remote_seen r ON r.reference = a.id
             JOIN provider_class c ON c.provider = a.provider AND c.class IN ('K', 'L')
-            WHERE a.submission = 'unknown' AND a.submitted_at < :overdue""",
+            WHERE a.state = 'submitting' AND a.submission = 'unknown' AND a.submitted_at < :overdue""",
         Phase.AFTER_RECONCILER,
         _PROVIDER,
     ),
