@@ -64,11 +64,25 @@ def _print(database: Database, wanted: Wanted, *, json: bool) -> None:
     from pipeline.steps.answer.status import counts, status
 
     wishes = status(database, wanted)
-    heads = counts(wishes)
+    heads, steps = counts(wishes), _next_steps(database, wanted, wishes)
     if json:
-        emit({"counts": heads, "success_rate": heads.success_rate, "wishes": wishes})
+        counted = {"counts": heads, "success_rate": heads.success_rate}
+        emit({**counted, "next_steps": steps, "wishes": wishes})
     else:
-        show(COLUMNS, _rows(wishes), _caption(heads))
+        show(COLUMNS, _rows(wishes), "\n".join([_caption(heads), *(f"next: {step}" for step in steps)]))
+
+
+def _next_steps(database: Database, wanted: Wanted, wishes: Sequence[WishStatus]) -> tuple[str, ...]:
+    """What the receipt of one campaign says that its author can do; of all of them nobody asks."""
+    from pipeline.steps.produce.receipts import receipt_of
+
+    if wanted.campaign is None or not wishes:
+        return ()
+    revision = f"{wanted.campaign}/r{wishes[0].revision}"
+    with database.reading() as connection:
+        receipt = receipt_of(connection, revision, database.clock(connection))
+    remedies = {f"{one.variant}: {one.remedy}" for one in receipt.variants if one.remedy}
+    return (*receipt.next_steps, *sorted(remedies))
 
 
 def _watch_table(database: Database, wanted: Wanted) -> None:

@@ -98,9 +98,8 @@ def _told(receipt: Receipt, plan: Plan | None) -> str:
     lines += [f"  fault: {fault}" for fault in receipt.faults]
     lines += [f"  next: {step}" for step in receipt.next_steps]
     lines += [f"  still published: {variant}" for variant in receipt.still_published]
-    lines += [
-        f"  {len(receipt.variants)} videos wanted; follow: reelwright status {receipt.campaign} --watch"
-    ]
+    videos = "1 video" if len(receipt.variants) == 1 else f"{len(receipt.variants)} videos"
+    lines += [f"  {videos} wanted; follow: reelwright status {receipt.campaign} --watch"]
     if plan is not None:
         lines.append(f"  {plan.made} fresh takes in {plan.batch}")
     return "\n".join(lines)

@@ -57,6 +57,7 @@ class ItemFacts:
     is_purged: bool = False
     is_withdrawn: bool = False  #: its slot was emptied by a person and nothing was wanted since
     may_try_anew: bool = False
+    stays_wrong: bool = False  #: the provider refused what was asked for, and would again
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ def next_action(item: ItemFacts) -> NextAction:
 _OF_SOURCE_SETS: Mapping[SourceSetState, NextAction] = MappingProxyType(
     {
         SourceSetState.UPLOADED: NextAction(
-            Action.WAIT_FOR_SOURCES, "sources are missing, growing or refused, or submission is manual"
+            Action.WAIT_FOR_SOURCES,
+            "an image is missing, growing or refused, or it waits for `submit --now`; `status CAMPAIGN` says",
         ),
         SourceSetState.MODERATING: NextAction(Action.DECIDE, "the policy reached no decision", Stage.INGEST),
         SourceSetState.APPROVED: NextAction(Action.NOTHING, "this revision made nothing for the slot"),
@@ -164,6 +166,11 @@ def _ended(item: ItemFacts) -> NextAction:
         return NextAction(Action.NOTHING, "ended; its slot wants another")
     if item.may_try_anew:
         return NextAction(Action.RETRY_BY_ITSELF, "an unbilled end within the attempt limit", Stage.SUBMIT)
+    if item.stays_wrong:
+        return NextAction(
+            Action.REVIEW_REASON,
+            "what the brief asks for was refused and would be again; a new revision leads on",
+        )
     return NextAction(Action.REVIEW_REASON, "it ended; `retry` makes a new attempt")
 
 

@@ -98,3 +98,6 @@ CONSEQUENCES: Mapping[Outcome, Consequence] = MappingProxyType(
         Outcome.UNKNOWN: Consequence(None, _MAYBE, _KEEP, True, False, False),
     }
 )
+
+#: Ends after which the same request would be refused again: the brief must change.
+STAYS_WRONG = frozenset({Outcome.SOURCE_REJECTED, Outcome.INVALID_REQUEST})

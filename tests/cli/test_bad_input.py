@@ -127,10 +127,12 @@ def test_a_refusal_names_the_file_that_was_delivered_and_not_its_copy(
 
 def test_a_missing_image_keeps_the_brief_waiting_until_it_comes(desk: Desk) -> None:
     waits = desk.json("submit", desk.write())
+    asked = desk.run("status", CAMPAIGN).stdout
     desk.picture()
     whole = desk.json("submit", desk.folder / "brief.yaml")
 
     assert waits["state"] == "uploaded"
+    assert "next: put depot.jpg beside the brief" in asked
     assert waits["sources"][0]["standing"] == "missing"
     assert any("depot.jpg" in step for step in waits["next_steps"])
     assert whole["state"] == "moderating"

@@ -207,6 +207,18 @@ def test_a_rendition_that_rests_stored_goes_on_when_it_is_wanted_again(author: A
     assert topics(author, "owned") == [f"{old}-a1"]
 
 
+@pytest.mark.parametrize("outcome", ["invalid_request", "source_rejected"])
+def test_what_would_be_refused_again_is_not_sent_into_another_attempt_by_its_receipt(
+    author: Author, outcome: str
+) -> None:
+    author.deliver()
+    settle(author, by_variant(author, 1)["de-DE/1x1/6s"].rendition, state="failed", outcome_class=outcome)
+
+    [variant] = [one for one in receipt_for(author.database, R1).variants if one.word == "failed"]
+
+    assert "raise `revision`" in (variant.remedy or "")
+
+
 @pytest.mark.parametrize(("state", "word"), [("failed", "failed"), ("cancelled", "cancelled")])
 def test_what_ended_is_not_made_again_silently_and_the_receipt_names_the_remedy(
     author: Author, state: str, word: str

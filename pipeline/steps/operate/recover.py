@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from pipeline.domain.lifecycle import AttemptState, ObjectState, Parked, SourceSetState, Submission
 from pipeline.domain.next_action import Action, ItemFacts, NextAction, next_action
+from pipeline.domain.outcomes import STAYS_WRONG
 from pipeline.domain.provider_terms import ProviderTerms
 from pipeline.steps.answer.status import is_withdrawn
 from pipeline.steps.operate.retry import may_try_anew
@@ -105,7 +106,15 @@ def _next(
     is_strange = row.revision_state not in set(SourceSetState)
     if is_strange or (work is not None and work.state not in set(AttemptState)):
         return NextAction(Action.NOTHING, "a newer release put it into a state that this one does not know")
-    return next_action(_facts(row, work, terms, pauses))
+    found = next_action(_facts(row, work, terms, pauses))
+    return replace(found, why=_in_money(row)) if found.action is Action.RAISE_BUDGET else found
+
+
+def _in_money(row: sa.Row[Any]) -> str:
+    """By how much the cap must rise, so that nobody has to guess."""
+    used = row.held + row.spent
+    wanted, taken, cap = (f"{micros / 1e6:.2f}" for micros in (row.quote, used, row.cap))
+    return f"it needs {wanted} {row.currency}, and {taken} of the cap of {cap} are held or spent"
 
 
 def _at_risk(work: sa.Row[Any] | None) -> int:
@@ -139,6 +148,7 @@ def _facts(
         is_purged=row.object_state == ObjectState.PURGED,
         is_withdrawn=is_withdrawn(row),
         may_try_anew=may_try_anew(work, work.attempts_made, terms.get(work.provider)),
+        stays_wrong=work.outcome_class in STAYS_WRONG,
     )
 
 

@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from pipeline.domain.brief import Submit
 from pipeline.domain.errors import BadDocument, BadKey, ReelwrightError
 from pipeline.domain.lifecycle import SourceSetState, Word
+from pipeline.domain.outcomes import STAYS_WRONG
 from pipeline.domain.renditions import RECEIPT_ENDINGS
 from pipeline.steps.answer.status import Wanted, WishStatus, projected
 from resources.database.database import Database
@@ -201,8 +202,14 @@ def _variant(one: WishStatus) -> VariantReceipt:
         rendition=one.rendition,
         video=one.object_key if one.word is Word.READY else None,
         outcome=one.outcome if one.word in _REMEDIES else None,
-        remedy=_REMEDIES.get(one.word),
+        remedy=_remedy(one),
     )
+
+
+def _remedy(one: WishStatus) -> str | None:
+    if one.word is Word.FAILED and one.outcome in STAYS_WRONG:
+        return "the provider refuses what the brief asks for, and would again: change it, raise `revision`"
+    return _REMEDIES.get(one.word)
 
 
 #: What is never made again silently (L5), and who may ask for it.
