@@ -12,7 +12,7 @@ import typer
 
 from pipeline.cli.opening import As, Json, acting, opened_database
 from pipeline.cli.printing import emit, say
-from pipeline.domain.errors import LostRace, NotAllowed
+from pipeline.domain.errors import LostRace, NotAllowed, UnknownSubject
 
 if TYPE_CHECKING:
     from pipeline.documents.settings import Settings
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.steps.produce.lot import ItemResult
     from resources.database.database import Database
 
+EVERY = "*"
 LOST = "lost"  #: the word of a result whose row somebody else moved first
 
 Stage = Annotated[str, typer.Argument(help="ingest, submit, poll, retrieve, derive, publish, or * for all.")]
@@ -43,7 +44,26 @@ def pause(
     scope = {"stage": stage, "provider": provider, "tenant": tenant}
     with opened_database(settings) as database:
         is_new = step(database, **scope, actor=settings.actor, reason=reason)
-    _tell({**scope, "paused": True, "changed": is_new}, "paused" if is_new else "paused before", json=json)
+        unknown = _unknown(database, settings, provider, tenant)
+    said = "; ".join(["paused" if is_new else "paused before", *unknown])
+    _tell({**scope, "paused": True, "changed": is_new, "unknown": unknown}, said, json=json)
+
+
+def _unknown(database: Database, settings: Settings, provider: str, tenant: str) -> list[str]:
+    """What has no work yet may be held; but a slip of the pen would hold nothing, so it is said."""
+    from pipeline.steps.answer.find import find_tenant
+    from resources.connect import provider_terms
+
+    found = []
+    if provider != EVERY and provider not in provider_terms(settings):
+        found.append(f"but no provider {provider!r} is in the provider list")
+    if tenant != EVERY:
+        try:
+            with database.reading() as connection:
+                find_tenant(connection, tenant)
+        except UnknownSubject:
+            found.append(f"but no tenant {tenant!r} has delivered a brief")
+    return found
 
 
 def resume(

@@ -88,6 +88,16 @@ def test_a_pause_holds_work_and_shows_and_loses_nothing(working: Desk) -> None:
     assert held["why"] == ["paused"]
 
 
+def test_a_pause_of_what_nobody_knows_says_so(both: Desk) -> None:
+    both.deliver()
+    slip = both.run("pause", "submit", "--provider", "lokal", "--tenant", "northwint").stdout
+    meant = both.json("pause", "submit", "--provider", "local", "--tenant", "northwind")
+
+    assert "no provider 'lokal'" in slip
+    assert "no tenant 'northwint'" in slip
+    assert meant["unknown"] == []
+
+
 def test_a_watch_ends_when_nothing_moves_and_prints_each_change_once(working: Desk) -> None:
     working.deliver()
     working.work()
