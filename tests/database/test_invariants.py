@@ -73,8 +73,8 @@ POISONS: dict[str, str] = {
         WHERE attempt = '{RUNNING}'""",
     "what_awaits_a_verdict_is_booked": f"""UPDATE attempts SET submission = 'unknown',
         parked_reason = 'awaiting_verdict' WHERE id = '{RUNNING}'""",
-    "what_a_provider_names_is_bound": f"""UPDATE attempts SET state = 'submitting', submission = 'unknown', handle = NULL
-        WHERE id = '{RUNNING}'""",
+    "what_a_provider_names_is_bound": f"""UPDATE attempts SET state = 'submitting',
+        submission = 'unknown', handle = NULL WHERE id = '{RUNNING}'""",
     "budget_equals_its_holds": "UPDATE budgets SET held = 6",
     "cap_is_kept": "UPDATE budgets SET settled = 50000000",
     "hold_lasts_as_long_as_the_job": f"UPDATE holds SET state = 'open' WHERE attempt = '{SHOWN}'",
