@@ -20,8 +20,8 @@ def test_a_campaign_survives_its_killed_processes_and_is_paid_for_once(tmp_path:
         second = strike(scene, "publish run", list(Kind))
         complete(scene)
 
-        assert first.runs >= 1
-        assert second.killed >= 2
+        # A worker's run may be marked failed before anybody counts it: what was killed is what is asserted.
+        assert min(first.killed, second.killed) >= 2
         require_all_well(scene)
 
 
