@@ -6,6 +6,7 @@ Arguments, tables and the live view only; the answer is `pipeline.steps.answer.s
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,7 +70,9 @@ def _print(database: Database, wanted: Wanted, *, json: bool) -> None:
         counted = {"counts": heads, "success_rate": heads.success_rate}
         emit({**counted, "next_steps": steps, "wishes": wishes})
     else:
-        show(COLUMNS, _rows(wishes), "\n".join([_caption(heads), *(f"next: {step}" for step in steps)]))
+        show(COLUMNS, _rows(wishes), _caption(heads))
+        for step in steps:
+            say(f"next: {step}")
 
 
 def _next_steps(database: Database, wanted: Wanted, wishes: Sequence[WishStatus]) -> tuple[str, ...]:
@@ -81,8 +84,11 @@ def _next_steps(database: Database, wanted: Wanted, wishes: Sequence[WishStatus]
     revision = f"{wanted.campaign}/r{wishes[0].revision}"
     with database.reading() as connection:
         receipt = receipt_of(connection, revision, database.clock(connection))
-    remedies = {f"{one.variant}: {one.remedy}" for one in receipt.variants if one.remedy}
-    return (*receipt.next_steps, *sorted(remedies))
+    remedies = Counter(one.remedy for one in receipt.variants if one.remedy)
+    return (
+        *receipt.next_steps,
+        *(f"{number} of the videos: {remedy}" for remedy, number in remedies.items()),
+    )
 
 
 def _watch_table(database: Database, wanted: Wanted) -> None:

@@ -64,6 +64,7 @@ def test_a_cancelled_video_is_retried_by_command_alone(working: Desk) -> None:
     cancelled = working.json("cancel", SLOT)
     again = working.run("cancel", SLOT)
     after_cancel = working.words()
+    asked = working.json("status", CAMPAIGN)["next_steps"]
     retried = working.json("retry", "en-GB/16x9/1s", "--reason", "wanted after all")
     working.json("resume", "submit")
     found = working.work()
@@ -71,6 +72,9 @@ def test_a_cancelled_video_is_retried_by_command_alone(working: Desk) -> None:
     assert cancelled["outcome"] == "cancelled"
     assert "nothing is left to cancel" in again.stderr
     assert after_cancel == {"cancelled"}
+    assert [step.partition(",")[0] for step in asked] == [
+        "1 of the videos: `reelwright retry` makes a new attempt"
+    ]
     assert found["wishes"][0]["attempt"] == retried["attempt"]
 
 
