@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from pipeline.documents.reading import Document, read_document, refusal, shipped
-from pipeline.documents.written import Currency, ModelName, Slug
+from pipeline.documents.written import Currency, ModelName, Slug, spelled
 from pipeline.domain.provider_terms import (
     ModelTerms,
     OnOverdue,
@@ -67,30 +67,19 @@ def _base_url(text: str) -> str:
     return text
 
 
-def _form(pattern: str, allowed: str) -> AfterValidator:
-    form = re.compile(pattern)
-
-    def check(text: str) -> str:
-        if not form.fullmatch(text):
-            raise refusal("has another form", allowed)
-        return text
-
-    return AfterValidator(check)
-
-
 Count = Annotated[StrictInt, Field(ge=1, le=1_000_000)]
 Seconds = Annotated[StrictInt, Field(ge=1, le=31_536_000)]
 Pause = Annotated[float, BeforeValidator(_seconds)]
 Price = Annotated[Decimal, BeforeValidator(_price)]
 Number = Annotated[float, BeforeValidator(_number)]
-SettingName = Annotated[str, _form(r"[A-Za-z_][A-Za-z0-9_]{0,62}", "a name: A-Z a-z 0-9 _")]
+SettingName = Annotated[str, spelled(r"[A-Za-z_][A-Za-z0-9_]{0,62}", "a name: A-Z a-z 0-9 _")]
 Adapter = Annotated[
     str,
-    _form(r"[a-z0-9_-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*", "the name of an installed adapter, or module:Class"),
+    spelled(r"[a-z0-9_-]+|[A-Za-z_][\w.]*:[A-Za-z_]\w*", "the name of an installed adapter, or module:Class"),
 ]
-Variable = Annotated[str, _form(r"[A-Z_][A-Z0-9_]*", "the name of an environment variable, A-Z 0-9 _")]
+Variable = Annotated[str, spelled(r"[A-Z_][A-Z0-9_]*", "the name of an environment variable, A-Z 0-9 _")]
 Host = Annotated[
-    str, _form(_HOST.pattern, "a host such as cdn.example.com or *.example.com, port if not 443")
+    str, spelled(_HOST.pattern, "a host such as cdn.example.com or *.example.com, port if not 443")
 ]
 BaseUrl = Annotated[str, AfterValidator(_base_url)]
 

@@ -138,7 +138,8 @@ def _currency(text: str) -> str:
     return text
 
 
-def _spelled(pattern: str, allowed: str) -> AfterValidator:
+def spelled(pattern: str, allowed: str) -> AfterValidator:
+    """Text of exactly the form of *pattern*; *allowed* says it in words."""
     form = re.compile(pattern)
 
     def check(text: str) -> str:
@@ -159,17 +160,17 @@ Currency = Annotated[str, AfterValidator(_currency)]
 #: A code from another system (cost centre): kept as written.
 Code = Annotated[
     str,
-    _spelled(
+    spelled(
         r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,62}", "a letter or digit, then letters, digits . _ / : -, at most 63"
     ),
 ]
 #: A provider's name for one of its models.
 ModelName = Annotated[
     str,
-    _spelled(
+    spelled(
         r"[A-Za-z0-9][A-Za-z0-9._/:@-]{0,126}",
         "a letter or digit, then letters, digits . _ / : @ -, at most 127",
     ),
 ]
 #: A reason code or rule id: stable, for machines.
-ReasonCode = Annotated[str, _spelled(r"[a-z][a-z0-9_]{0,62}", "a-z, then a-z 0-9 _, at most 63 characters")]
+ReasonCode = Annotated[str, spelled(r"[a-z][a-z0-9_]{0,62}", "a-z, then a-z 0-9 _, at most 63 characters")]

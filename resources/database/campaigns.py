@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from pipeline.domain.brief import Administrative, BudgetCap
+from pipeline.domain.renditions import split_partition_key
 from resources.database.database import Transaction
 from resources.database.schema import budgets, campaign_settings, campaigns
 from resources.database.upsert import insert_for
@@ -20,7 +21,7 @@ from resources.database.upsert import insert_for
 
 def open_campaign(tx: Transaction, campaign: str, title: str) -> sa.Row[Any]:
     """The campaign's row, made when it is new, locked for this transaction."""
-    tenant, slug = campaign.split(".")
+    tenant, slug = split_partition_key(campaign)
     insert = insert_for(tx.connection, campaigns).values(
         id=campaign, tenant=tenant, slug=slug, title=title, newest_revision=0, created_at=tx.now
     )

@@ -23,7 +23,7 @@ from pipeline.domain.lifecycle import ENDED_STATES, AttemptState, Submission
 from resources.database.database import Transaction
 from resources.database.frozen import Frozen, freeze, given
 from resources.database.lanes import count_in, open_lanes
-from resources.database.schema import attempts, pauses, revisions
+from resources.database.schema import attempts, pauses
 
 SECOND = 1_000_000
 LEASE_SECONDS = 60
@@ -76,31 +76,24 @@ def claim_stage(
 ) -> Sequence[sa.Row[Any]]:
     """Lease up to *limit* due attempts of *stage*, longest due first; rows as they are after the claim."""
     work = sa.and_(work_of(stage), _of(campaign))
-    return _lease(tx, attempts, attempts.c.next_action_at, work, owner, limit)
+    return _lease(tx, attempts.c.next_action_at, work, owner, limit)
 
 
 def claim_for_retry(tx: Transaction, owner: str, limit: int = GROUP) -> Sequence[sa.Row[Any]]:
     """Lease ended and overdue attempts that wait for the retry rule."""
-    return _lease(tx, attempts, attempts.c.next_action_at, FOR_RETRY, owner, limit)
+    return _lease(tx, attempts.c.next_action_at, FOR_RETRY, owner, limit)
 
 
 def claim_polls(tx: Transaction, provider: str, owner: str, limit: int) -> Sequence[sa.Row[Any]]:
     """Lease attempts of *provider* whose remote job is due for a look."""
     work = sa.and_(attempts.c.provider == provider, _GENERATING, ~_paused("poll"))
-    return _lease(tx, attempts, attempts.c.next_poll_at, work, owner, limit)
+    return _lease(tx, attempts.c.next_poll_at, work, owner, limit)
 
 
 def claim_unknown(tx: Transaction, provider: str, owner: str, limit: int) -> Sequence[sa.Row[Any]]:
     """Lease attempts whose submission is unknown, whose sender is gone and which are due for a look."""
     work = sa.and_(attempts.c.provider == provider, _LOST, ~_paused("poll"))
-    return _lease(tx, attempts, attempts.c.next_poll_at, work, owner, limit)
-
-
-def claim_revisions(
-    tx: Transaction, owner: str, work: sa.ColumnElement[bool], limit: int = GROUP
-) -> Sequence[sa.Row[Any]]:
-    """Lease due revisions that fulfil *work*."""
-    return _lease(tx, revisions, revisions.c.next_action_at, work, owner, limit)
+    return _lease(tx, attempts.c.next_poll_at, work, owner, limit)
 
 
 def claim_submissions(
@@ -229,26 +222,23 @@ _LEASE_WAITING = {
 
 def _lease(
     tx: Transaction,
-    table: sa.Table,
     due: sa.Column[int],
     work: sa.ColumnElement[bool],
     owner: str,
     limit: int,
 ) -> Sequence[sa.Row[Any]]:
-    free = sa.and_(work, _is_free(tx, table, due))
-    chosen = sa.select(table.c.id).where(free).order_by(due).limit(limit)
-    return _lease_ids(tx, table, chosen.with_for_update(skip_locked=True), owner)
+    free = sa.and_(work, _is_free(tx, due))
+    chosen = sa.select(attempts.c.id).where(free).order_by(due).limit(limit)
+    return _lease_ids(tx, chosen.with_for_update(skip_locked=True), owner)
 
 
-def _is_free(tx: Transaction, table: sa.Table, due: sa.Column[int]) -> sa.ColumnElement[bool]:
+def _is_free(tx: Transaction, due: sa.Column[int]) -> sa.ColumnElement[bool]:
     """Due by *due*, and its lease is over or was never a sane one."""
     longest = tx.now + LONGEST_LEASE_SECONDS * SECOND
-    return sa.and_(due <= tx.now, sa.or_(table.c.lease_until < tx.now, table.c.lease_until > longest))
+    return sa.and_(due <= tx.now, sa.or_(attempts.c.lease_until < tx.now, attempts.c.lease_until > longest))
 
 
-def _lease_ids(
-    tx: Transaction, table: sa.Table, chosen: sa.Select[tuple[str]], owner: str
-) -> Sequence[sa.Row[Any]]:
+def _lease_ids(tx: Transaction, chosen: sa.Select[tuple[str]], owner: str) -> Sequence[sa.Row[Any]]:
     """Lease the rows that *chosen* found and locked, by their key alone.
 
     Asking for their state again would prove nothing, and lead a planner through the whole queue to find them.
@@ -257,14 +247,14 @@ def _lease_ids(
     """
     once = chosen.cte("chosen").prefix_with("MATERIALIZED", dialect="postgresql")
     return tx.connection.execute(
-        sa.update(table)
-        .where(table.c.id.in_(sa.select(once.c.id)))
+        sa.update(attempts)
+        .where(attempts.c.id.in_(sa.select(once.c.id)))
         .values(
             lease_owner=owner,
-            lease_token=table.c.lease_token + 1,
+            lease_token=attempts.c.lease_token + 1,
             lease_until=tx.now + LEASE_SECONDS * SECOND,
         )
-        .returning(table)
+        .returning(attempts)
     ).all()
 
 

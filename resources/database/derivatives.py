@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from resources.database.database import Transaction
 from resources.database.objects import SERVING_STATES
-from resources.database.schema import derivatives, objects
+from resources.database.schema import attempts, derivatives, objects
 from resources.database.upsert import insert_for
 
 
@@ -32,6 +32,21 @@ class Picture:
     format: str
     size_bytes: int
     at_source_width: bool
+
+
+def picture_count() -> sa.ScalarSelect[int]:
+    """How many pictures a statement's object has in the version that its attempt was derived under."""
+    return (
+        sa.select(sa.func.count())
+        .select_from(derivatives)
+        .where(
+            derivatives.c.tenant == objects.c.tenant,
+            derivatives.c.source_sha256 == objects.c.sha256,
+            derivatives.c.transform_version == attempts.c.derived_version,
+        )
+        .correlate(objects, attempts)
+        .scalar_subquery()
+    )
 
 
 def manifests(

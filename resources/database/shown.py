@@ -10,29 +10,19 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from resources.database.schema import attempts, derivatives, objects, publications, slots, usage_facts
+from resources.database.derivatives import picture_count
+from resources.database.schema import attempts, objects, publications, slots, usage_facts
 
 
 def shown_videos(connection: sa.Connection, campaign: str) -> Sequence[sa.Row[Any]]:
     """One row a slot that shows something: variant, key, size_bytes, facts, pictures."""
-    pictures = (
-        sa.select(sa.func.count())
-        .select_from(derivatives)
-        .where(
-            derivatives.c.tenant == objects.c.tenant,
-            derivatives.c.source_sha256 == objects.c.sha256,
-            derivatives.c.transform_version == attempts.c.derived_version,
-        )
-        .correlate(objects, attempts)
-        .scalar_subquery()
-    )
     wanted: sa.Select[Any] = (
         sa.select(
             slots.c.variant,
             objects.c.key,
             objects.c.size_bytes,
             objects.c.facts,
-            pictures.label("pictures"),
+            picture_count().label("pictures"),
         )
         .join(publications, publications.c.id == slots.c.publication)
         .join(objects, objects.c.id == slots.c.published_object)

@@ -13,11 +13,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from resources.database.derivatives import picture_count
 from resources.database.schema import (
     attempts,
     campaigns,
     decisions,
-    derivatives,
     index_entries,
     objects,
     renditions,
@@ -141,24 +141,13 @@ def _known(versions: Iterable[str | None]) -> frozenset[str]:
 
 def _owned(ids: Collection[str]) -> sa.Select[Any]:
     """One row a video that the selected attempt of a wish owns."""
-    pictures = (
-        sa.select(sa.func.count())
-        .select_from(derivatives)
-        .where(
-            derivatives.c.tenant == objects.c.tenant,
-            derivatives.c.source_sha256 == objects.c.sha256,
-            derivatives.c.transform_version == attempts.c.derived_version,
-        )
-        .correlate(objects, attempts)
-        .scalar_subquery()
-    )
     return (
         sa.select(
             wishes.c.revision,
             objects.c.size_bytes,
             renditions.c.profile_version,
             attempts.c.derived_version,
-            pictures.label("pictures"),
+            picture_count().label("pictures"),
         )
         .join(renditions, renditions.c.id == wishes.c.rendition)
         .join(attempts, attempts.c.id == renditions.c.selected_attempt)

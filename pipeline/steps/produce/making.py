@@ -22,6 +22,7 @@ from pipeline.domain.renditions import (
     pixel_size,
     rendition_id,
     request_fingerprint,
+    split_partition_key,
 )
 from resources.database import planning as rows
 from resources.database.database import Transaction
@@ -80,7 +81,7 @@ class Making:
         return str(self.revision.creative["copy"][variant.locale])
 
     def fingerprint(self, variant: Variant, take: int) -> str:
-        tenant, campaign = self.revision.campaign.split(".")
+        tenant, campaign = split_partition_key(self.revision.campaign)
         return fingerprint(
             tenant=tenant,
             campaign=campaign,
@@ -116,7 +117,7 @@ def name_rendition(
     variant = Variant.from_key(wish.variant)
     newest = making.newest_take(variant, existing)
     take = newest + 1 if fresh or not newest else newest
-    tenant, campaign = making.revision.campaign.split(".")
+    tenant, campaign = split_partition_key(making.revision.campaign)
     name = rendition_id(tenant, campaign, variant, making.fingerprint(variant, take))
     if take == newest:
         return PlannedWish(wish.id, wish.variant, name, CARRIED, take), []

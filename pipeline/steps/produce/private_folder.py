@@ -8,7 +8,6 @@ A name carries the process that made it: what is left of one that runs no more i
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
@@ -19,26 +18,18 @@ from pathlib import Path
 
 import psutil
 
-from pipeline.domain.errors import StoreUnavailable
+from pipeline.steps.produce.spool import spool_trouble
 
 _NAME = re.compile(r"intake-(?P<pid>\d+)-.+")
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @contextmanager
 def private_folder(spool: Path) -> Iterator[Path]:
     """A new, empty folder below *spool*, gone afterwards. Trouble with the disk is StoreUnavailable."""
-    try:
+    with spool_trouble(spool):
         spool.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=spool, prefix=f"intake-{os.getpid()}-") as folder:
             yield Path(folder)
-    except OSError as error:
-        full = error.errno in _FULL
-        raise StoreUnavailable(
-            "disk_full" if full else "spool_unusable",
-            f"the spool {spool}: {error.strerror or error}",
-            "free disk space" if full else "check that the spool folder exists and is writable",
-        ) from error
 
 
 def sweep_private_folders(spool: Path) -> int:

@@ -28,6 +28,20 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @contextmanager
+def spool_trouble(spool: Path) -> Iterator[None]:
+    """What the disk refuses leaves as StoreUnavailable (`disk_full`, `spool_unusable`): ours to mend."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in _FULL
+        raise StoreUnavailable(
+            "disk_full" if full else "spool_unusable",
+            f"the spool {spool}: {error.strerror or error}",
+            "free disk space" if full else "check that the spool folder exists and is writable",
+        ) from error
+
+
+@contextmanager
 def spooled(spool: Path, row: sa.Row[Any], kind: str) -> Iterator[Path]:
     """A free name in the spool for one claimed attempt; whatever lies there is gone afterwards.
 
@@ -36,16 +50,10 @@ def spooled(spool: Path, row: sa.Row[Any], kind: str) -> Iterator[Path]:
     """
     path = spool / f"{row.id}.{row.lease_token}.{kind}"
     try:
-        spool.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _remove(path)
-        yield path
-    except OSError as error:
-        full = error.errno in _FULL
-        raise StoreUnavailable(
-            "disk_full" if full else "spool_unusable",
-            f"the spool {spool}: {error.strerror or error}",
-            "free disk space" if full else "check that the spool folder exists and is writable",
-        ) from error
+        with spool_trouble(spool):
+            spool.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _remove(path)
+            yield path
     finally:
         _remove(path)
 
