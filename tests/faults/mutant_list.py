@@ -107,20 +107,20 @@ _LIFECYCLE = (
 
 _CLAIMS = (
     _one(
-        "live leases are not claimed", CLAIMS, "sa.or_(table.c.lease_until < tx.now, ", "sa.or_(sa.true(), ",
+        "live leases are not claimed", CLAIMS, "sa.or_(attempts.c.lease_until < tx.now, ", "sa.or_(sa.true(), ",
         _database("claims", "a_live_lease_is_not_claimed"),
     ),
     _one(
-        "absurd leases are not honoured", CLAIMS, ", table.c.lease_until > longest)", ")",
+        "absurd leases are not honoured", CLAIMS, ", attempts.c.lease_until > longest)", ")",
         "tests/database/test_claims.py::"
         "test_a_lease_longer_than_the_longest_is_an_accident_of_clocks[sqlite-1-False]",
     ),
     _one(
-        "a claim raises the token", CLAIMS, "lease_token=table.c.lease_token + 1,", "",
+        "a claim raises the token", CLAIMS, "lease_token=attempts.c.lease_token + 1,", "",
         _database("claims", "an_expired_lease_is_claimed_under_a_higher_token"),
     ),
     _one(
-        "a claim is chosen once", CLAIMS, "table.c.id.in_(sa.select(once.c.id))", "table.c.id.in_(chosen)",
+        "a claim is chosen once", CLAIMS, "attempts.c.id.in_(sa.select(once.c.id))", "attempts.c.id.in_(chosen)",
         _database("claims", "a_claim_takes_no_more_than_its_limit_however_it_is_planned", "postgresql"),
     ),
     _one(

