@@ -107,7 +107,8 @@ _LIFECYCLE = (
 
 _CLAIMS = (
     _one(
-        "live leases are not claimed", CLAIMS, "sa.or_(attempts.c.lease_until < tx.now, ", "sa.or_(sa.true(), ",
+        "live leases are not claimed", CLAIMS,
+        "sa.or_(attempts.c.lease_until < tx.now, ", "sa.or_(sa.true(), ",
         _database("claims", "a_live_lease_is_not_claimed"),
     ),
     _one(
@@ -120,7 +121,8 @@ _CLAIMS = (
         _database("claims", "an_expired_lease_is_claimed_under_a_higher_token"),
     ),
     _one(
-        "a claim is chosen once", CLAIMS, "attempts.c.id.in_(sa.select(once.c.id))", "attempts.c.id.in_(chosen)",
+        "a claim is chosen once", CLAIMS,
+        "attempts.c.id.in_(sa.select(once.c.id))", "attempts.c.id.in_(chosen)",
         _database("claims", "a_claim_takes_no_more_than_its_limit_however_it_is_planned", "postgresql"),
     ),
     _one(
