@@ -1,13 +1,21 @@
 """The HTTP client of every adapter: bounded, nothing followed, nothing sent twice.
 
-Belongs here: sessions, deadlines, caps, and the translation of the library's errors. Does not belong
-here: what an answer means (adapters), which address may be fetched (`url_guard`), files (`download`).
+Two ways out, for two kinds of address. `request` is for APIs whose base URL the operator wrote down: small
+whole answers, tens of thousands of them, over connections of our own (`pool`, `origins`, `wire`), because a
+status request by aiohttp costs six times what it costs over bare sockets. `stream` is for URLs that a
+provider made up: each address is checked where it is connected to (`url_guard`, `connecting`), and aiohttp
+reads the body as it comes; what is in it outweighs any client.
+
+Belongs here: the two calls, what they promise, and the shape of a request. Does not belong here: what an
+answer means (adapters), which address may be fetched (`url_guard`), files (`download`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json as json_text
+import re
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -17,19 +25,19 @@ from typing import Any, Self
 import aiohttp
 from yarl import URL
 
-from pipeline.domain.errors import RemoteUnavailable
+from pipeline.domain.errors import NeverConnected, RemoteUnavailable
 from pipeline.domain.polling import retry_after_from
-from resources.http.connecting import Phase, asking, fetch_connector, phase_tracing, translated
+from resources.http.connecting import Phase, fetch_connector, phase_tracing, translated
 from resources.http.encoding import decoded
+from resources.http.origins import read
+from resources.http.pool import CONNECT_SECONDS, KEPT, Pool
 from resources.http.url_guard import UrlGuard, shown
+from resources.http.wire import Unanswered
 
 MAX_ANSWER_BYTES = 1 << 20
-#: A name or an address that does not answer by then is not there; the whole deadline is the caller's.
-CONNECT_SECONDS = 10.0
 _CHUNK = 1 << 20
-#: A paid POST never rides a kept connection: a server that closed it meanwhile would make
-#: "nothing was sent" look like "a send may have happened".
-_KEPT = frozenset({"GET", "HEAD"})
+#: Names and values as they may stand in a request: nothing that would end a line.
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\r\n\0]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +79,16 @@ class HttpClient:
         connections: int = 100,
         max_answer_bytes: int = MAX_ANSWER_BYTES,
         may_post: Callable[[], bool] | None = None,
+        trust: ssl.SSLContext | None = None,
     ) -> None:
-        """*may_post* is asked before the first byte of each POST; one that must not leave never does."""
-        self._request_class = asking(may_post) if may_post else aiohttp.ClientRequest
-        self._connections = connections
+        """*may_post* is asked before the first byte of each POST; one that must not leave never does.
+
+        *trust* judges the certificates of APIs; by default the system does.
+        """
         self._max_answer_bytes = max_answer_bytes
+        self._pool = Pool(
+            connections=connections, max_body_bytes=max_answer_bytes, trust=trust, may_post=may_post
+        )
         self._sessions: dict[object, aiohttp.ClientSession] = {}
         self._stack = AsyncExitStack()
 
@@ -89,6 +102,7 @@ class HttpClient:
         trace: TracebackType | None,
     ) -> None:
         self._sessions.clear()
+        await self._pool.close()
         await self._stack.aclose()
 
     async def request(
@@ -107,33 +121,22 @@ class HttpClient:
         RemoteUnavailable for every other way of not answering: `timed_out`, `connection_lost`,
         `short_body`, `too_large`, `bad_encoding`, `bad_answer`.
         """
-        sent = {"Accept-Encoding": "identity", **(headers or {})}
+        deadline = asyncio.get_running_loop().time() + timeout_seconds
         if json is not None:
             body = json_text.dumps(json, ensure_ascii=False, allow_nan=False).encode()
-            sent["Content-Type"] = "application/json"
-        phase = Phase()
-        with translated(phase, f"{method} {shown(url)}"):
-            async with asyncio.timeout(timeout_seconds):
-                return await self._answer(method, url, sent, body, phase)
-
-    async def _answer(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, phase: Phase
-    ) -> Answer:
-        session = await self._api_session(kept=method in _KEPT)
-        context = SimpleNamespace(phase=phase)
-        async with session.request(
-            method, url, headers=headers, data=body, allow_redirects=False, trace_request_ctx=context
-        ) as answer:
-            names = _lower(answer.headers)
-            return Answer(answer.status, names, await self._bounded_body(answer, names))
-
-    async def _bounded_body(self, answer: aiohttp.ClientResponse, headers: Mapping[str, str]) -> bytes:
-        raw = bytearray()
-        async for chunk in answer.content.iter_any():
-            raw += chunk
-            if len(raw) > self._max_answer_bytes:
-                raise RemoteUnavailable("too_large", f"an answer passed {self._max_answer_bytes} bytes")
-        return decoded(bytes(raw), headers.get("content-encoding", ""), max_bytes=self._max_answer_bytes)
+            headers = {**(headers or {}), "Content-Type": "application/json"}
+        try:
+            place, target = read(url)
+            message = _message(method, target, place.head, headers, body)
+            answer = await self._pool.answer_to(place, method, message, deadline=deadline)
+        except NeverConnected as error:
+            raise NeverConnected(error.reason, f"{method} {shown(url)}: {error}") from error.__cause__
+        except Unanswered as error:
+            problem = f"{method} {shown(url)}: {error.reason.replace('_', ' ')}"
+            raise RemoteUnavailable(error.reason, problem) from error.__cause__
+        encoding, raw = answer.headers.get("content-encoding"), answer.body
+        plain = decoded(raw, encoding, max_bytes=self._max_answer_bytes) if encoding else raw
+        return Answer(answer.status, answer.headers, plain)
 
     @asynccontextmanager
     async def stream(
@@ -164,12 +167,6 @@ class HttpClient:
         finally:
             answer.close()
 
-    async def _api_session(self, *, kept: bool) -> aiohttp.ClientSession:
-        if kept not in self._sessions:
-            connector = aiohttp.TCPConnector(limit=self._connections, force_close=not kept)
-            await self._open(kept, connector)
-        return self._sessions[kept]
-
     async def _fetch_session(self, guard: UrlGuard, is_exact_origin: bool) -> aiohttp.ClientSession:
         key = (guard, is_exact_origin)
         if key not in self._sessions:
@@ -179,7 +176,6 @@ class HttpClient:
     async def _open(self, key: object, connector: aiohttp.TCPConnector) -> None:
         session = aiohttp.ClientSession(
             connector=connector,
-            request_class=self._request_class,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             read_bufsize=_CHUNK,
@@ -189,6 +185,23 @@ class HttpClient:
             requote_redirect_url=False,
         )
         self._sessions[key] = await self._stack.enter_async_context(session)
+
+
+def _message(
+    method: str, target: str, head: str, headers: Mapping[str, str] | None, body: bytes | None
+) -> bytes:
+    """A whole request; ValueError for a header that would be more than one."""
+    lines = f"{method} {target}{head}"
+    if headers is None or not any(name.lower() == "accept-encoding" for name in headers):
+        lines += "Accept-Encoding: identity\r\n"
+    for name, value in (headers or {}).items():
+        line = f"{name}: {value}"
+        if not _HEADER.fullmatch(line):
+            raise ValueError(f"the header {name[:40]!r} cannot be sent")
+        lines += line + "\r\n"
+    if method not in KEPT:
+        lines += f"Content-Length: {len(body or b'')}\r\nConnection: close\r\n"
+    return (lines + "\r\n").encode() + (body or b"")
 
 
 def joined(base: str, location: str) -> str:

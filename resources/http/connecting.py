@@ -1,7 +1,7 @@
-"""How connections come about, and the one place where aiohttp's errors become ours.
+"""How connections to untrusted URLs come about, and the one place where aiohttp's errors become ours.
 
-Belongs here: connectors, the proof that nothing was sent, the table of foreign errors. Does not
-belong here: requests (`client`) or rules about addresses (`url_guard`).
+Belongs here: the connector, the proof that nothing was sent, the table of foreign errors. Does not
+belong here: requests (`client`), connections to APIs (`origins`) or rules about addresses (`url_guard`).
 """
 
 from __future__ import annotations
@@ -81,22 +81,6 @@ def phase_tracing() -> aiohttp.TraceConfig:
 
 async def _mark_connected(_: aiohttp.ClientSession, context: SimpleNamespace, __: Any) -> None:
     context.trace_request_ctx.phase.connected = True
-
-
-def asking(may_post: Callable[[], bool]) -> type[aiohttp.ClientRequest]:
-    """Requests that ask *may_post* once they are connected, before the first byte of a POST.
-
-    Asked without giving way to anything else of this process: a connection may take its seconds, and a
-    process may be frozen in them for as long as it pleases somebody.
-    """
-
-    class Asking(aiohttp.ClientRequest):
-        async def send(self, conn: Any) -> aiohttp.ClientResponse:
-            if self.method == "POST" and not may_post():
-                raise NeverConnected("no_longer_ours", "the POST may not be sent any more; nothing was")
-            return await super().send(conn)
-
-    return Asking
 
 
 def fetch_connector(permits: PermitsAddress | None) -> aiohttp.TCPConnector:
