@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from benchmarks.databases import LONG_AGO, Bench, each_database, seed, settle
 from benchmarks.figures import Figure, at_least, interleaved, shown, timed
 from resources.database import schema
-from resources.database.claims import claim_submissions
 from resources.database.database import Database, Transaction
+from resources.database.lane_claims import claim_submissions
 from resources.database.lanes import set_caps
 
 TENANTS, QUEUED, CLAIM = 50, 10_000, 50

@@ -1,7 +1,7 @@
-"""Claims: who works on what, until when, under which fencing token (L7), and no more than a lane takes (G10).
+"""Claims: who works on what, until when, under which fencing token (L7).
 
-Belongs here: taking, renewing and giving back leases; choosing fairly between tenants. Does not belong
-here: what is done with a claimed item.
+Belongs here: taking, renewing and giving back leases. Does not belong here: claims of what is to be sent,
+which lanes limit (`lane_claims`); what is done with a claimed item.
 
 A claim raises the lease token. Every later write of the old holder compares the old one and changes
 nothing. A lease of longer than the longest one is an accident of clocks and is not honoured.
@@ -9,21 +9,16 @@ nothing. A lease of longer than the longest one is an accident of clocks and is 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
-from pipeline.domain.fairness import share
 from pipeline.domain.follow_ons import Stage
 from pipeline.domain.lifecycle import ENDED_STATES, AttemptState, Submission
 from resources.database.database import Transaction
-from resources.database.frozen import Frozen, freeze, given
-from resources.database.lanes import count_in, open_lanes
-from resources.database.schema import attempts, pauses
+from resources.database.pauses import pausing
+from resources.database.schema import attempts
 
 SECOND = 1_000_000
 LEASE_SECONDS = 60
@@ -31,8 +26,6 @@ LEASE_SECONDS = 60
 LONGEST_LEASE_SECONDS = 600
 #: Items that one claim takes at most.
 GROUP = 50
-#: A claim looks at this many tenants at a time, least served first.
-TENANTS_A_LOOK = 10
 
 _STORED, _INDEXED = str(AttemptState.STORED), str(AttemptState.INDEXED)
 _DERIVED = attempts.c.derived_version.is_not(None)
@@ -96,128 +89,9 @@ def claim_unknown(tx: Transaction, provider: str, owner: str, limit: int) -> Seq
     return _lease(tx, attempts.c.next_poll_at, work, owner, limit)
 
 
-def claim_submissions(
-    tx: Transaction, provider: str, owner: str, limit: int = GROUP, campaign: str | None = None
-) -> Sequence[sa.Row[Any]]:
-    """Lease up to *limit* attempts to send, within the provider's and tenants' caps, fairly shared.
-
-    Counter rows (`lanes`) say how many of each tenant are in flight; the claim locks the provider's
-    gate, takes from the tenants served longest ago, and counts what it took. An attempt that already
-    holds its place (it was claimed before and never ended) takes no second one.
-    """
-    lanes = open_lanes(tx, provider)
-    waiting: list[sa.Row[Any]] = []
-    for start in range(0, len(lanes.tenants), TENANTS_A_LOOK):
-        room = min(limit, lanes.free) - len(waiting)
-        if room <= 0:
-            break
-        tenants = lanes.tenants[start : start + TENANTS_A_LOOK]
-        quotas = share(room, {lane.tenant: lane.free for lane in tenants})
-        waiting += _waiting_of(tx, provider, quotas, campaign)
-    if not waiting:
-        return []
-    taken = _lease_waiting(tx, waiting, owner)
-    inside = {row.id for row in waiting if row.lane_held}
-    count_in(tx, provider, [row.tenant for row in taken if row.id not in inside])
-    return taken
-
-
 def _of(campaign: str | None) -> sa.ColumnElement[bool]:
     """Attempts of one campaign, or of all."""
     return sa.true() if campaign is None else attempts.c.campaign == campaign
-
-
-def _waiting_of(
-    tx: Transaction, provider: str, quotas: Mapping[str, int], campaign: str | None
-) -> Sequence[sa.Row[Any]]:
-    """What is due longest of each tenant, up to its quota."""
-    dialect = tx.connection.dialect.name
-    found = _seeks(dialect, campaign is not None).rows(
-        tx.connection,
-        provider=provider,
-        campaign=campaign,
-        now=tx.now,
-        longest=tx.now + LONGEST_LEASE_SECONDS * SECOND,
-        room=max(quotas.values()),
-        **_asked(dialect, list(quotas)),
-    )
-    left = dict(quotas)
-    waiting = []
-    for row in sorted(found, key=lambda row: (row.next_action_at, row.id)):
-        if left[row.tenant] > 0:
-            left[row.tenant] -= 1
-            waiting.append(row)
-    return waiting
-
-
-def _asked(dialect: str, tenants: Sequence[str]) -> Mapping[str, Any]:
-    """SQLite: a look at fewer tenants than it can hold asks for nobody in the other places."""
-    if dialect == "postgresql":
-        return {"asked": list(tenants)}
-    padded = [*tenants, *[None] * (TENANTS_A_LOOK - len(tenants))]
-    return {f"asked_{place}": tenant for place, tenant in enumerate(padded)}
-
-
-@lru_cache(maxsize=4)
-def _seeks(dialect: str, of_campaign: bool) -> Frozen:
-    """Two index seeks a tenant, one for each state that is sent from, so that no queue is ever sorted.
-
-    PostgreSQL plans them once for all tenants; SQLite has no LATERAL, and plans a seek in no time.
-    """
-    if dialect == "postgresql":
-        names = sa.func.unnest(sa.cast(given("asked"), postgresql.ARRAY(sa.Text)))
-        asked = names.table_valued("tenant", name="asked").render_derived()
-        of_one = sa.union_all(
-            *(_seek(asked.c.tenant, kind, of_campaign).correlate(asked) for kind in TO_SEND)
-        )
-        found = of_one.lateral("found")
-        return freeze(dialect, sa.select(found).select_from(asked).join(found, sa.true()))
-    seeks = [
-        _seek(given(f"asked_{place}"), kind, of_campaign)
-        for place in range(TENANTS_A_LOOK)
-        for kind in TO_SEND
-    ]
-    return freeze(dialect, sa.union_all(*(sa.select(seek.subquery()) for seek in seeks)))
-
-
-def _seek(
-    tenant: sa.ColumnElement[str], kind: sa.ColumnElement[bool], of_campaign: bool
-) -> sa.Select[tuple[Any, ...]]:
-    found = attempts.c
-    due = sa.and_(
-        found.next_action_at <= given("now"),
-        sa.or_(found.lease_until < given("now"), found.lease_until > given("longest")),
-    )
-    wanted = sa.select(
-        found.id, found.tenant, found.lease_token, found.entity_version, found.lane_held, found.next_action_at
-    ).where(found.provider == given("provider"), found.tenant == tenant, kind, due)
-    if of_campaign:
-        wanted = wanted.where(found.campaign == given("campaign"))
-    return wanted.where(~_paused(Stage.SUBMIT)).order_by(found.next_action_at).limit(given("room"))
-
-
-def _lease_waiting(tx: Transaction, waiting: Sequence[sa.Row[Any]], owner: str) -> Sequence[sa.Row[Any]]:
-    """Lease what is still as it was when it was chosen, and give it a place in the lanes."""
-    rows = [(row.id, row.lease_token, row.entity_version) for row in waiting]
-    values = {"owner": owner, "until": tx.now + LEASE_SECONDS * SECOND, "rows": json.dumps(rows)}
-    return tx.connection.execute(_LEASE_WAITING[tx.connection.dialect.name], values).all()
-
-
-_LEASE_WAITING = {
-    dialect: sa.text(
-        f"WITH waiting AS ({chosen}) "  # noqa: S608 - our own two texts
-        "UPDATE attempts SET lease_owner = :owner, lease_token = attempts.lease_token + 1, "
-        "lease_until = :until, lane_held = 1 FROM waiting WHERE attempts.id = waiting.id "
-        "AND attempts.lease_token = waiting.token AND attempts.entity_version = waiting.entity "
-        f"RETURNING {', '.join(f'attempts.{column.name}' for column in attempts.c)}"
-    )
-    for dialect, chosen in {
-        "sqlite": "SELECT json_extract(value,'$[0]') AS id, json_extract(value,'$[1]') AS token, "
-        "json_extract(value,'$[2]') AS entity FROM json_each(:rows)",
-        "postgresql": "SELECT value->>0 AS id, CAST(value->>1 AS bigint) AS token, "
-        "CAST(value->>2 AS bigint) AS entity FROM json_array_elements(CAST(:rows AS json))",
-    }.items()
-}
 
 
 def _lease(
@@ -259,12 +133,7 @@ def _lease_ids(tx: Transaction, chosen: sa.Select[tuple[str]], owner: str) -> Se
 
 
 def _paused(stage: str) -> sa.ColumnElement[bool]:
-    return sa.exists().where(
-        pauses.c.resumed_at.is_(None),
-        pauses.c.stage.in_([str(stage), "*"]),
-        pauses.c.provider.in_([attempts.c.provider, "*"]),
-        pauses.c.tenant.in_([attempts.c.tenant, "*"]),
-    )
+    return pausing(stage, attempts.c.provider, attempts.c.tenant)
 
 
 def renew(tx: Transaction, table: sa.Table, leases: Sequence[tuple[str, int]]) -> int:

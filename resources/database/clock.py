@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import sqlalchemy as sa
 
@@ -11,12 +12,15 @@ Clock = Callable[[sa.Connection], int]
 
 SECOND = 1_000_000
 
-_NOW = {
-    "sqlite": "SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000",
-    "postgresql": "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
-}
+#: The time as an expression of each dialect; SQLite's has a resolution of one millisecond.
+NOW: Mapping[str, str] = MappingProxyType(
+    {
+        "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000",
+        "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
+    }
+)
 
 
 def database_clock(connection: sa.Connection) -> int:
-    """The database's own time; SQLite's has a resolution of one millisecond."""
-    return int(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
+    """The database's own time."""
+    return int(connection.exec_driver_sql(f"SELECT {NOW[connection.dialect.name]}").scalar_one())

@@ -16,9 +16,9 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from pipeline.domain.errors import DatabaseUnavailable
-from resources.database.clock import Clock, database_clock
+from resources.database.clock import NOW, Clock, database_clock
 from resources.database.engine import READ_ONLY, open_engine
-from resources.database.schema import audit, operations
+from resources.database.schema import operations
 
 Result = TypeVar("Result")
 
@@ -65,40 +65,39 @@ class Database:
 
         *work* touches nothing but the database and may run again: after a deadlock, a lost lock wait
         or a broken connection it is repeated, but only once the operation id proves that the try
-        before left nothing. Raises `DatabaseUnavailable` when no try succeeds.
+        before left nothing. A COMMIT that lands later still finds its mark taken, or takes it and so
+        refuses the repetition. Raises `DatabaseUnavailable` when no try succeeds.
         """
         operation_id = uuid.uuid4().hex
+        results: list[Result] = []
         for left in reversed(range(TRIES)):
-            results: list[Result] = []
             try:
                 self._try(work, operation_id, results)
             except sa.exc.DBAPIError as error:
+                if results and self._happened(operation_id):
+                    return results[-1]
                 if not is_transient(error):
                     raise
-                if results and self._happened(operation_id):
-                    return results[0]
                 if not left:
                     raise DatabaseUnavailable(f"database: {error.orig}") from error
                 time.sleep(PAUSE_SECONDS)
             else:
-                return results[0]
+                return results[-1]
         raise AssertionError("unreachable")
 
     def _try(self, work: Callable[[Transaction], Result], operation_id: str, results: list[Result]) -> None:
         with self.engine.connect() as connection, connection.begin():
-            transaction = Transaction(connection, operation_id, self.clock(connection))
-            results.append(work(transaction))
-            connection.execute(_UNLESS_AUDITED, {"id": operation_id, "at": transaction.now})
+            began = connection.execute(_MARK[connection.dialect.name], {"id": operation_id}).scalar_one()
+            now = int(began) if self.clock is database_clock else self.clock(connection)
+            results.append(work(Transaction(connection, operation_id, now)))
 
     def _happened(self, operation_id: str) -> bool:
         """Whether the transaction of *operation_id* is durable; waits for the database to come back."""
+        mark = sa.select(operations.c.id).where(operations.c.id == operation_id)
         for left in reversed(range(TRIES)):
             try:
                 with self.reading() as connection:
-                    known = connection.scalar(
-                        sa.select(operations.c.id).where(operations.c.id == operation_id)
-                    )
-                    return known is not None or _has_audit(connection, operation_id)
+                    return connection.scalar(mark) is not None
             except (sa.exc.DBAPIError, DatabaseUnavailable):
                 if not left:
                     raise
@@ -106,16 +105,11 @@ class Database:
         raise AssertionError("unreachable")
 
 
-#: An operation without an audit row leaves one of its own, so that it can be looked up.
-_UNLESS_AUDITED = sa.text(
-    "INSERT INTO operations (id, at) SELECT CAST(:id AS text), CAST(:at AS bigint) "
-    "WHERE NOT EXISTS (SELECT 1 FROM audit WHERE operation_id = :id)"
-)
-
-
-def _has_audit(connection: sa.Connection, operation_id: str) -> bool:
-    found = connection.scalar(sa.select(audit.c.id).where(audit.c.operation_id == operation_id).limit(1))
-    return found is not None
+#: A transaction begins by naming itself and reading the clock, in one round trip.
+_MARK = {
+    dialect: sa.text(f"INSERT INTO operations (id, at) VALUES (:id, {now}) RETURNING at")  # noqa: S608
+    for dialect, now in NOW.items()
+}
 
 
 #: SQLSTATEs after which the same transaction may succeed: serialization, deadlock, lock and

@@ -113,6 +113,7 @@ def _open_postgresql(url: URL) -> sa.Engine:
             ("lock_timeout", LOCK_TIMEOUT_MS),
             ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_MS),
             ("timezone", "UTC"),
+            ("plan_cache_mode", "force_generic_plan"),  # of what `frozen` prepares
         )
     )
     engine = sa.create_engine(
@@ -120,6 +121,8 @@ def _open_postgresql(url: URL) -> sa.Engine:
         pool_size=5,
         max_overflow=5,
         pool_pre_ping=True,
+        executemany_mode="values_plus_batch",  # INSERT … ON CONFLICT too: not a round trip a row
+        executemany_batch_page_size=500,
         connect_args={"options": options, "connect_timeout": 10, "application_name": "reelwright"},
     )
     event.listen(engine, "connect", _check_postgresql)

@@ -18,7 +18,8 @@ import sqlalchemy as sa
 from pipeline.domain.follow_ons import Stage
 from pipeline.domain.lifecycle import SourceSetState
 from resources.database.database import Transaction
-from resources.database.schema import intake_files, pauses, revision_sources, revisions
+from resources.database.pauses import ALL, pausing
+from resources.database.schema import intake_files, revision_sources, revisions
 from resources.database.upsert import insert_for
 
 STABLE_AFTER = 5_000_000  #: microseconds between two equal looks
@@ -160,9 +161,4 @@ def waiting_sources(connection: sa.Connection) -> Sequence[sa.Row[Any]]:
 
 
 def _is_paused(tenant: sa.Column[str]) -> sa.ColumnElement[bool]:
-    return sa.exists().where(
-        pauses.c.resumed_at.is_(None),
-        pauses.c.stage.in_([str(Stage.INGEST), "*"]),
-        pauses.c.provider == "*",
-        pauses.c.tenant.in_([tenant, "*"]),
-    )
+    return pausing(Stage.INGEST, sa.literal(ALL), tenant)

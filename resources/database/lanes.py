@@ -16,9 +16,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.domain.lifecycle import Submission
+from pipeline.domain.follow_ons import Stage
+from pipeline.domain.lifecycle import AttemptState, Submission
 from resources.database.database import Transaction
 from resources.database.frozen import Frozen, freeze, given
+from resources.database.pauses import pausing
 from resources.database.schema import attempts, campaigns, lanes
 from resources.database.upsert import insert_for
 
@@ -34,7 +36,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A provider's lanes, locked for this transaction; tenants served longest ago first."""
+    """A provider's lanes, locked for this transaction; tenants with room, unpaused, longest waiting first."""
 
     free: int
     tenants: tuple[Lane, ...]
@@ -77,7 +79,10 @@ def _gate(dialect: str) -> Frozen:
 @lru_cache(maxsize=2)
 def _with_room(dialect: str) -> Frozen:
     rows = sa.select(lanes.c.tenant, _FREE).where(
-        lanes.c.provider == given("provider"), lanes.c.tenant != EVERYONE, _FREE > 0
+        lanes.c.provider == given("provider"),
+        lanes.c.tenant != EVERYONE,
+        _FREE > 0,
+        ~pausing(Stage.SUBMIT, lanes.c.provider, lanes.c.tenant),
     )
     return freeze(dialect, rows.order_by(lanes.c.served_at, lanes.c.tenant))
 
@@ -99,8 +104,9 @@ def free_abandoned(tx: Transaction, provider: str) -> int:
         sa.update(attempts)
         .where(
             attempts.c.provider == provider,
-            attempts.c.lane_held == sa.literal_column("1"),  # as the partial index says it
+            attempts.c.state.in_([str(AttemptState.QUEUED), str(AttemptState.SUBMITTING)]),
             attempts.c.submission == str(Submission.NOT_SENT),
+            attempts.c.lane_held == 1,
             attempts.c.lease_until < tx.now,
         )
         .values(lane_held=0, lease_owner=None, lease_until=0, lease_token=attempts.c.lease_token + 1)

@@ -52,6 +52,18 @@ def is_paused(held: Sequence[sa.Row[Any]], stage: str, provider: str, tenant: st
     )
 
 
+def pausing(
+    stage: str, provider: sa.ColumnElement[str], tenant: sa.ColumnElement[str]
+) -> sa.ColumnElement[bool]:
+    """SQL: a pause covers *stage* for the provider and the tenant that stand in these columns."""
+    return sa.exists().where(
+        pauses.c.resumed_at.is_(None),
+        pauses.c.stage.in_([str(stage), ALL]),
+        pauses.c.provider.in_([provider, ALL]),
+        pauses.c.tenant.in_([tenant, ALL]),
+    )
+
+
 def _open(stage: str, provider: str, tenant: str) -> sa.ColumnElement[bool]:
     return sa.and_(
         pauses.c.resumed_at.is_(None),

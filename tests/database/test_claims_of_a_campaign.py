@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pipeline.domain.follow_ons import Stage
-from resources.database.claims import claim_stage, claim_submissions
+from resources.database.claims import claim_stage
 from resources.database.database import Database
+from resources.database.lane_claims import claim_submissions
 from resources.database.lanes import set_caps
 from tests.conftest import NOON
 from tests.database import rows

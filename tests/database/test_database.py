@@ -77,11 +77,27 @@ def test_work_without_an_audit_row_is_done_once_too(database: Database, applied:
     assert operation in {row.id for row in operations}
 
 
-def test_an_operation_with_an_audit_row_is_named_nowhere_else(database: Database, queued: str) -> None:
-    before = len(rows.rows(database, schema.operations))
-    database.run(lambda tx: apply_one(tx, move(database, queued)))
+def test_a_commit_that_lands_after_it_was_looked_for_refuses_its_repetition(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server took it, was slow, and made it durable between the look-up and the next try."""
+    operations: list[str] = []
 
-    assert len(rows.rows(database, schema.operations)) == before
+    def work(tx: Transaction) -> str:
+        operations.append(tx.operation_id)
+        return count_once(tx)
+
+    def lands(_seconds: float) -> None:
+        mark = sa.insert(schema.operations).values(id=operations[0], at=1)
+        with database.engine.begin() as late:
+            late.execute(mark)
+            count_up(Transaction(late, operations[0], 1), "tried", "northwind")
+
+    monkeypatch.setattr(database_module.time, "sleep", lands)
+    with lost_commit(database.engine, applied=False):
+        assert database.run(work) == operations[0]
+
+    assert len(operations) == tried(database) == 1
 
 
 def test_a_database_that_never_commits_is_unavailable_and_nothing_is_left(

@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from resources.database import schema
-from resources.database.claims import claim_submissions
 from resources.database.database import Database
+from resources.database.lane_claims import claim_submissions
 from resources.database.lanes import free_abandoned, leave, open_lanes, set_caps
 from tests.conftest import NOON, Clock
 from tests.database import rows

@@ -16,12 +16,12 @@ from resources.database.claims import (
     claim_for_retry,
     claim_polls,
     claim_stage,
-    claim_submissions,
     claim_unknown,
 )
 from resources.database.database import Database, Transaction
 from resources.database.delivery import undelivered
 from resources.database.due import due_by_stage
+from resources.database.lane_claims import claim_submissions
 from resources.database.lanes import set_caps
 from tests.conftest import NOON, SECOND
 from tests.database import rows
@@ -80,11 +80,12 @@ def crowded(database: Database) -> Database:
 
 @contextmanager
 def statements(engine: sa.Engine) -> Iterator[list[tuple[str, Any]]]:
-    """Whatever is executed meanwhile that touches a large table."""
+    """Whatever is executed meanwhile that touches a large table, by its text or by its prepared name."""
     seen: list[tuple[str, Any]] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        if "attempts" in statement or "outbox" in statement:
+        touches = any(word in statement for word in ("attempts", "outbox", "EXECUTE"))
+        if touches and not statement.startswith("PREPARE"):
             seen.append((statement, parameters))
 
     event.listen(engine, "before_cursor_execute", note)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 TRANSITIONS = "resources/database/transitions.py"
 CLAIMS = "resources/database/claims.py"
+LANE_CLAIMS = "resources/database/lane_claims.py"
 PUBLICATIONS = "resources/database/publications.py"
 BUDGETS = "resources/database/budgets.py"
 LANES = "resources/database/lanes.py"
@@ -126,12 +127,12 @@ _CLAIMS = (
         _database("claims", "a_claim_takes_no_more_than_its_limit_however_it_is_planned", "postgresql"),
     ),
     _one(
-        "lane cap of the provider", CLAIMS, "room = min(limit, lanes.free) - len(waiting)",
-        "room = limit - len(waiting)",
+        "lane cap of the provider", LANE_CLAIMS, "room = min(limit, open_now.free) - len(taken)",
+        "room = limit - len(taken)",
         _database("lanes", "a_claim_takes_no_more_than_the_caps_and_counts_what_it_took"),
     ),
     _one(
-        "lane cap of a tenant", CLAIMS, "{lane.tenant: lane.free for lane in tenants}",
+        "lane cap of a tenant", LANE_CLAIMS, "{lane.tenant: lane.free for lane in tenants}",
         "{lane.tenant: limit for lane in tenants}",
         _database("lanes", "the_cap_of_a_tenant_holds_though_the_provider_has_room"),
     ),

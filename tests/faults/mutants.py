@@ -25,7 +25,7 @@ from queue import Queue
 from tests.faults.mutant_list import MUTANTS, Edit, Mutant
 
 ROOT = Path(__file__).parents[2]
-TREES = ("pipeline", "resources", "sensors", "tests")
+TREES = ("pipeline", "resources", "sensors", "tests", "docs")
 SIDE_BY_SIDE = 2
 _FAILED = re.compile(r"^FAILED (\S+(?: \S+)*?)(?: - .*)?$", re.MULTILINE)
 

@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 
 from resources.database import schema
-from resources.database.claims import claim_submissions
 from resources.database.database import Transaction
+from resources.database.lane_claims import claim_submissions
 from resources.providers.protocol import NotSent
 from tests.conftest import Clock
 from tests.database import rows

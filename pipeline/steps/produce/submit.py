@@ -27,8 +27,8 @@ from pipeline.steps.produce.lot import ItemResult, LotReport, work_lot
 from pipeline.steps.produce.sending import Sending, job_of, post_each
 from resources.database.attempts import attempts_by_id, renditions_of
 from resources.database.budgets import hold
-from resources.database.claims import claim_submissions
 from resources.database.database import Database, Transaction
+from resources.database.lane_claims import claim_submissions
 from resources.database.lanes import free_abandoned, leave, set_caps
 from resources.database.sends import (
     possible_start,

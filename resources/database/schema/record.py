@@ -18,7 +18,7 @@ audit = sa.Table(
     text("to_state", null=True),
     count("version", null=True, default=None),
     count("entity_version", default=None),
-    text("operation_id", index=True),
+    text("operation_id"),
     text("actor"),
     text("reason"),
     count("lease_token"),
@@ -71,7 +71,7 @@ partition_marks = sa.Table(
     sa.Index(None, "due_at"),
 )
 
-#: Operations that leave no audit row of their own, so that a lost COMMIT can be looked up (L10).
+#: Every transaction, so that a lost COMMIT can be looked up (L10).
 operations = sa.Table(
     "operations",
     metadata,

@@ -68,12 +68,6 @@ attempts = sa.Table(
     sa.Index(None, "state", "next_action_at"),
     sa.Index("ix_attempts_lane_queue", "provider", "tenant", "state", "next_action_at"),
     sa.Index("ix_attempts_poll", "next_poll_at"),
-    sa.Index(
-        "ix_attempts_inside",
-        "provider",
-        sqlite_where=sa.text("lane_held = 1"),
-        postgresql_where=sa.text("lane_held = 1"),
-    ),
     sa.Index(None, "campaign"),
 )
 

@@ -7,7 +7,8 @@ Revision: 0001, the first. What differs from a plain reading of the design, and 
   between pointer and index is a row that is due, never a guess.
 - `intake_files` keeps the two looks that prove a file stable, so that a restart does not begin again.
 - `attempts.lane_held` says whether an attempt counts in its lanes, so that the counters can be proven.
-- `operations` names transactions without an audit row, so that a lost COMMIT can be looked up.
+- `operations` names every transaction by one key, so that a lost COMMIT is looked up by one seek, and one
+  that lands late collides with its repetition.
 """
 
 from __future__ import annotations
@@ -76,7 +77,6 @@ def upgrade() -> None:
             "subject_kind", "subject_id", "version", name="uq_audit_subject_kind_subject_id_version"
         ),
     )
-    op.create_index("ix_audit_operation_id", "audit", ["operation_id"], unique=False)
     op.create_table(
         "campaigns",
         sa.Column("id", sa.Text(), nullable=False),
@@ -616,14 +616,6 @@ def upgrade() -> None:
         "ix_attempts_lane_queue", "attempts", ["provider", "tenant", "state", "next_action_at"], unique=False
     )
     op.create_index("ix_attempts_poll", "attempts", ["next_poll_at"], unique=False)
-    op.create_index(
-        "ix_attempts_inside",
-        "attempts",
-        ["provider"],
-        unique=False,
-        sqlite_where=sa.text("lane_held = 1"),
-        postgresql_where=sa.text("lane_held = 1"),
-    )
     op.create_index("ix_attempts_state_next_action_at", "attempts", ["state", "next_action_at"], unique=False)
     op.create_table(
         "index_entries",
