@@ -41,7 +41,7 @@ class Bench:
 @contextmanager
 def each_database() -> Iterator[Sequence[Bench]]:
     """SQLite and PostgreSQL, both migrated and empty."""
-    with tempfile.TemporaryDirectory() as folder, running_postgres() as server:
+    with tempfile.TemporaryDirectory() as folder, running_postgres(is_synced=True) as server:
         urls = {"sqlite": f"sqlite:///{Path(folder)}/bench.db", "postgresql": server.url()}
         for url in urls.values():
             migrate(url)

@@ -22,9 +22,13 @@ START_SECONDS = 60
 
 
 class Server:
-    """One PostgreSQL in *root*: start, stop, kill, start again."""
+    """One PostgreSQL in *root*: start, stop, kill, start again.
 
-    def __init__(self, root: Path) -> None:
+    Processes die in tests, machines do not: what was written outlives any kill without being synced. Only
+    who measures asks for *is_synced*.
+    """
+
+    def __init__(self, root: Path, *, is_synced: bool = False) -> None:
         self.root = root
         self.user = _unprivileged_user()
         if self.user:
@@ -36,6 +40,7 @@ class Server:
             settings.write(
                 f"unix_socket_directories = '{root}'\nunix_socket_permissions = 0700\n"
                 "max_connections = 100\nshared_buffers = 64MB\nlisten_addresses = ''\n"
+                f"fsync = {'on' if is_synced else 'off'}\n"
             )
 
     @property
@@ -79,11 +84,11 @@ class Server:
 
 
 @contextmanager
-def running_postgres() -> Iterator[Server]:
+def running_postgres(*, is_synced: bool = False) -> Iterator[Server]:
     # A unix socket's path holds 107 bytes: never below a deep temporary folder.
     root = Path(tempfile.mkdtemp(prefix="rwpg-", dir="/tmp"))
     try:
-        server = Server(root)
+        server = Server(root, is_synced=is_synced)
         server.start()
         try:
             yield server
