@@ -20,12 +20,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 import sqlalchemy as sa
-from sqlalchemy.engine import make_url
 
 from pipeline.cli import machine
 from pipeline.cli.findings import Finding, Level
+from pipeline.cli.opening import require_database
 from pipeline.documents.settings import Settings
-from pipeline.domain.errors import ReelwrightError, SchemaMismatch, StoreConflict
+from pipeline.domain.errors import ReelwrightError, StoreConflict
 from pipeline.domain.tags import query
 from resources.connect import object_store, tag_index
 from resources.database.database import Database
@@ -134,10 +134,8 @@ def disk(settings: Settings) -> Finding:
 
 @contextmanager
 def _database(settings: Settings) -> Iterator[Database]:
-    """Opened only where it is: looking must not create a database."""
-    url = make_url(settings.database)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
-        raise SchemaMismatch(f"there is no database at {url.database}")
+    """Opened only where it is."""
+    require_database(settings)
     opened = Database.at(settings.database)
     try:
         yield opened

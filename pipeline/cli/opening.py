@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.domain.errors import BadSettings
+from pipeline.domain.errors import BadSettings, SchemaMismatch
 
 if TYPE_CHECKING:
     from pipeline.documents.settings import Settings
@@ -41,12 +42,27 @@ def acting(name: str | None = None) -> Settings:
         raise BadSettings("--as", str(error).partition(": ")[2], "name a person or key") from error
 
 
+def require_database(settings: Settings) -> None:
+    """SchemaMismatch where no database is yet, or in another folder: looking must not create one."""
+    from sqlalchemy.engine import make_url
+
+    url = make_url(settings.database)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        error = SchemaMismatch(f"there is no database at {url.database}")
+        error.remedy = (
+            "go to the folder whose `.reelwright` you mean, or set REELWRIGHT_HOME; a new one begins with"
+            " `make dev` or `reelwright migrate`"
+        )
+        raise error
+
+
 @contextmanager
 def opened_database(settings: Settings) -> Iterator[Database]:
     """The database alone, at this release's revision: all that a question needs."""
     from resources.database.database import Database
     from resources.database.migrate import require_current
 
+    require_database(settings)
     database = Database.at(settings.database)
     try:
         require_current(database)
@@ -59,5 +75,6 @@ def opened_database(settings: Settings) -> Iterator[Database]:
 def opened(settings: Settings) -> Iterator[Adapters]:
     from resources.connect import connected
 
+    require_database(settings)
     with connected(settings) as adapters:
         yield adapters

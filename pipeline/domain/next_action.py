@@ -73,6 +73,7 @@ class NextAction:
 
 _FOR_PEOPLE = frozenset(
     {
+        Action.WAIT_FOR_SOURCES,
         Action.DECIDE,
         Action.GIVE_VERDICT,
         Action.ACCEPT_OR_DECLINE,

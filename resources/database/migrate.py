@@ -64,8 +64,10 @@ def require_current(database: Database) -> None:
     with database.reading() as connection:
         found = _revision(connection)
     wanted = head()
+    if found is None:
+        raise SchemaMismatch("the database is empty: it was never set up")
     if found != wanted:
-        raise SchemaMismatch(f"the database is at revision {found or 'none'}, this release reads {wanted}")
+        raise SchemaMismatch(f"the database is at revision {found}, this release reads {wanted}")
 
 
 def _revision(connection: sa.Connection) -> str | None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pipeline.domain.errors import BadKey, StoreConflict, StoreUnavailable, UnknownSubject
-from resources.object_store.local_files import digest, flush, reading, writing
+from resources.object_store.local_files import digest, flush, no_folder, reading, writing
 from resources.object_store.protocol import (
     INTAKE_PREFIX,
     Bytes,
@@ -177,19 +177,32 @@ class LocalStore:
         if (*parts, name)[0] == TEMPORARY:
             raise BadKey(key, f"starts with {TEMPORARY}, which the store keeps for itself")
         if create:
-            self._root.mkdir(parents=True, exist_ok=True)
+            self._make_root()
         with self._folder(parts, create=create) as folder:
             yield folder, name
 
     @contextmanager
     def _folder(self, parts: Sequence[str], *, create: bool = False) -> Iterator[int]:
-        folder = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = self._opened_root()
         try:
             for part in parts:
                 folder = _step_down(folder, part, create=create)
             yield folder
         finally:
             os.close(folder)
+
+    def _opened_root(self) -> int:
+        """FileNotFoundError before the first write; a root that is no folder is no store at all."""
+        try:
+            return os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except NotADirectoryError as error:
+            raise no_folder(self._root) from error
+
+    def _make_root(self) -> None:
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise no_folder(self._root) from error
 
 
 def _step_down(folder: int, part: str, *, create: bool) -> int:

@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
 
@@ -20,6 +21,7 @@ from resources.object_store.protocol import Bytes
 CHUNK = 1024 * 1024
 
 _FULL = "free space on the disk of the object store, then run again"
+_NO_FOLDER = "move what stands there away, or name a folder with the setting `store_url`"
 _DENIED = "let this user read and write the folder of the object store"
 
 #: What an error number means to a writer: reason, remedy. Anything else is `unreachable`.
@@ -62,6 +64,11 @@ def reading(key: str) -> Iterator[None]:
 def unavailable(error: OSError) -> StoreUnavailable:
     reason, remedy = FAULTS.get(error.errno or 0, ("unreachable", ""))
     return StoreUnavailable(reason, f"object store: {error.strerror}", remedy)
+
+
+def no_folder(root: Path) -> StoreUnavailable:
+    """A store whose root is a file says so: an empty listing would read as if everything were lost."""
+    return StoreUnavailable("unreachable", f"object store: {root} is not a folder", _NO_FOLDER)
 
 
 def digest(stream: BinaryIO, copy: BinaryIO | None = None) -> Bytes:

@@ -128,9 +128,11 @@ def test_a_refusal_names_the_file_that_was_delivered_and_not_its_copy(
 def test_a_missing_image_keeps_the_brief_waiting_until_it_comes(desk: Desk) -> None:
     waits = desk.json("submit", desk.write())
     asked = desk.run("status", CAMPAIGN).stdout
+    [planned] = desk.json("plan", CAMPAIGN)["items"]
     desk.picture()
     whole = desk.json("submit", desk.folder / "brief.yaml")
 
+    assert (planned["action"], planned["needs_person"]) == ("wait_for_sources", True)
     assert waits["state"] == "uploaded"
     assert "next: put depot.jpg beside the brief" in asked
     assert waits["sources"][0]["standing"] == "missing"
@@ -326,12 +328,14 @@ def test_a_disk_that_takes_no_more_is_a_try_again_and_nothing_half_made_stays(de
 
 def test_a_database_that_was_never_migrated_names_the_remedy(desk: Desk) -> None:
     desk.database_url = f"sqlite:///{desk.folder}/new.db"
-    refused = desk.run("status")
+    refused = [desk.run(*words) for words in (["status"], ["search", "parcel"])]
+    is_made = (desk.folder / "new.db").exists()
     migrated = desk.json("migrate")
     again = desk.json("migrate")
 
-    assert refused.exit_code == 1
-    assert "reelwright migrate" in refused.stderr
+    assert [one.exit_code for one in refused] == [1, 1]
+    assert all("reelwright migrate" in one.stderr for one in refused)
+    assert not is_made
     assert (migrated["before"], migrated["changed"], again["changed"]) == ("none", True, False)
     assert desk.run("status").exit_code == 0
 

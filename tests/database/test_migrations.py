@@ -145,7 +145,7 @@ def test_a_migration_that_is_killed_halfway_left_nothing_and_runs_again(
 def test_other_processes_refuse_a_database_that_was_not_migrated(empty_url: str, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir(exist_ok=True)
     database = Database.at(empty_url)
-    with pytest.raises(SchemaMismatch, match="none"):
+    with pytest.raises(SchemaMismatch, match="is empty"):
         require_current(database)
     database.close()
 

@@ -93,6 +93,21 @@ def test_a_key_below_another_object_is_refused_by_name(root: Path, tmp_path: Pat
         put(store, path, ".tmp/x")
 
 
+@pytest.mark.parametrize("below", ["", "objects"])
+def test_a_root_that_is_no_folder_is_no_empty_store(root: Path, tmp_path: Path, below: str) -> None:
+    root.write_bytes(b"a file stands where the folder should be")
+    store = LocalStore(root / below)
+
+    for use in (
+        lambda: keys(store),
+        lambda: list(store.list_temporary()),
+        lambda: store.head(KEY),
+        lambda: put(store, root),
+    ):
+        with pytest.raises(StoreUnavailable, match="is not a folder"):
+            use()
+
+
 def test_a_file_in_the_intake_is_not_taken_for_stable(root: Path) -> None:
     (root / "intake/northwind").mkdir(parents=True)
     (root / "intake/northwind/a.jpg").write_bytes(b"x")
