@@ -5,7 +5,7 @@ UV  := UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 SETUP := .venv/.ready
 WORKERS ?= 2
 
-.PHONY: setup demo dev test lint types bench sweep mutants survival lock clean
+.PHONY: setup demo dev test services-test lint types bench sweep mutants survival lock clean
 
 setup: $(SETUP)
 
@@ -38,7 +38,11 @@ dev: $(SETUP)
 # On SQLite and on PostgreSQL, which the tests start themselves: one a worker. Workers share a hash seed,
 # as they must collect the same tests in the same order; it differs from run to run.
 test: $(SETUP)
-	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --ignore=tests/services
+
+# On the real servers of production, which the tests start on loopback without Docker; each says what it needs.
+services-test: $(SETUP)
+	$(BIN)/pytest -q tests/services
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

@@ -24,6 +24,7 @@ ReelwrightError
 ├── StoreUnavailable              the object store did not answer, or a disk is full
 ├── StoreConflict                 the key already holds other bytes
 ├── IndexUnavailable              the tag index did not take or show an entry
+│   └── IndexMismatch             the tag index is not laid out as this release writes it
 ├── IndexRefused                  the tag index refuses this entry for good
 ├── DatabaseUnavailable           the database is locked or gone; nothing was changed
 └── SchemaMismatch                the database is not at the revision this release needs
@@ -267,6 +268,13 @@ class IndexUnavailable(ReelwrightError):
     """The tag index did not take the entry, or does not show it yet."""
 
     may_help = True
+
+
+class IndexMismatch(IndexUnavailable):
+    """The tag index's alias or mapping is not the one that this release writes; entries wait until it is."""
+
+    may_help = False
+    remedy = "run `reelwright rebuild-index`"
 
 
 class IndexRefused(ReelwrightError):

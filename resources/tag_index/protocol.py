@@ -15,7 +15,11 @@ from typing import Protocol
 from pipeline.domain.tags import Query, Visibility, missing_required, tag_name_problem, tag_problem, tokens
 
 MAX_ENTRY_ID_BYTES = 64  #: longer ids pass one road into OpenSearch and not another
+MAX_TENANT_BYTES = 256  #: document ids hold both, in 512 bytes
+MAX_FIELD_CHARACTERS = 1_024
 MAX_TOKENS = 2_000
+MAX_QUERY_TOKENS = 200
+MAX_QUERY_TAGS = 50
 MAX_PAGE = 1_000
 MAX_FACET_VALUES = 100
 
@@ -140,8 +144,10 @@ def change_problem(change: Change) -> str | None:
     """Why no index takes *change*, naming the field; None for a good one."""
     if not 1 <= len(change.entry_id.encode()) <= MAX_ENTRY_ID_BYTES:
         return f"entry_id is not 1 to {MAX_ENTRY_ID_BYTES} bytes long"
-    if change.version < 1 or not change.tenant:
-        return "version is below 1, or there is no tenant"
+    if not 1 <= len(change.tenant.encode()) <= MAX_TENANT_BYTES:
+        return f"tenant is not 1 to {MAX_TENANT_BYTES} bytes long"
+    if not 1 <= change.version < 2**63:
+        return "version is below 1, or above what any index holds"
     return None if isinstance(change, Tombstone) else _entry_problem(change)
 
 
@@ -149,6 +155,9 @@ def _entry_problem(entry: Entry) -> str | None:
     missing = missing_required({name: getattr(entry, name) for name in ("tenant", *FIELDS)})
     if missing:
         return f"{', '.join(missing)} missing"
+    for name in (*FIELDS, "rendition_id", "object_id", "slot"):
+        if len(getattr(entry, name)) > MAX_FIELD_CHARACTERS:
+            return f"{name} is longer than {MAX_FIELD_CHARACTERS} characters"
     for name, values in entry.tags.items():
         problem = tag_name_problem(name) or next(filter(None, map(tag_problem, values)), None)
         if problem:
@@ -156,8 +165,15 @@ def _entry_problem(entry: Entry) -> str | None:
     return text_problem(entry.text)
 
 
+def query_problem(query: Query) -> str | None:
+    """Why no index looks for *query*; None when every one does."""
+    if len(query.text) > MAX_QUERY_TOKENS or len(query.tags) > MAX_QUERY_TAGS:
+        return f"more than {MAX_QUERY_TOKENS} words or {MAX_QUERY_TAGS} tags are asked for"
+    return text_problem(query.text)
+
+
 def text_problem(text: tuple[str, ...]) -> str | None:
-    """Why *text*, of an entry or a query, is not made of ready tokens; None when it is."""
+    """Why *text* is not made of ready tokens; None when it is."""
     if len(text) > MAX_TOKENS:
         return f"text has more than {MAX_TOKENS} tokens"
     unready = next((token for token in text if tokens(token) != (token,)), None)

@@ -31,7 +31,7 @@ from resources.tag_index.protocol import (
     Tombstone,
     WriteResult,
     change_problem,
-    text_problem,
+    query_problem,
 )
 from resources.tag_index.sql_dialects import DIALECTS
 
@@ -137,6 +137,9 @@ class SqlTagIndex:
         self, tenant: str, query: Query, standings: frozenset[Standing]
     ) -> list[sa.ColumnElement[bool]]:
         """Every condition of a search; the tenant is always the first."""
+        problem = query_problem(query)
+        if problem:
+            raise IndexRefused(problem)
         fields = ((_E.campaign, query.campaign), (_E.locale, query.locale), (_E.asset_type, query.asset_type))
         conditions = [_E.tenant == tenant, _E.standing.in_(sorted(standings))]
         conditions += [column == value for column, value in fields if value is not None]
@@ -144,9 +147,6 @@ class SqlTagIndex:
             conditions.append(_E.visibility.in_(sorted(query.visibility)))
         conditions += [_E.number.in_(_tagged(tenant, name, value)) for name, value in query.tags]
         if query.text:
-            problem = text_problem(query.text)
-            if problem:
-                raise IndexRefused(problem)
             conditions.append(self._dialect.has_text(query.text))
         return conditions
 
