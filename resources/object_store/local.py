@@ -156,6 +156,15 @@ class LocalStore:
             return False
         return True
 
+    def old_versions(self, prefix: str) -> Iterator[Stored]:  # noqa: ARG002  a folder keeps none
+        return iter(())
+
+    def signed_url(self, key: str, *, seconds: int, media_type: str, disposition: str) -> None:  # noqa: ARG002
+        check_key(key)
+
+    def close(self) -> None:
+        """Nothing is open between calls."""
+
     def list_temporary(self) -> Iterator[Stored]:
         with reading(TEMPORARY), suppress(*_GONE), self._folder((TEMPORARY,)) as folder:
             yield from _walk(folder, f"{TEMPORARY}/", "", "")

@@ -94,11 +94,26 @@ class ObjectStore(Protocol):
         """Remove every version; True when something was there. Gone for good when this returns."""
         ...
 
+    def old_versions(self, prefix: str) -> Iterator[Stored]:
+        """What lies behind the objects below *prefix*, in the order of keys: versions that were written over
+        or deleted by others, and their delete markers (0 bytes). They cost storage until their key is
+        deleted; a store without versions has none."""
+        ...
+
+    def signed_url(self, key: str, *, seconds: int, media_type: str, disposition: str) -> str | None:
+        """Where whoever has this URL gets the bytes for so long, with these headers; None from a store that
+        serves nobody. It names a place and holds a right: never log it, never keep it (A2, A4)."""
+        ...
+
     def list_temporary(self) -> Iterator[Stored]:
         """What killed writes left: never part of `list`; their keys go to `delete_temporary` only."""
         ...
 
     def delete_temporary(self, key: str) -> bool: ...
+
+    def close(self) -> None:
+        """End connections; whoever opened the store calls it once."""
+        ...
 
 
 def check_key(key: str) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import tarfile
 import threading
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -241,3 +242,31 @@ class ObjectStoreContract:
         with pytest.raises(BadKey):
             store.delete_temporary(KEY)
         assert store.exists(KEY)
+
+    def test_a_deleted_key_keeps_nothing_behind_it(self, store: ObjectStore) -> None:
+        receipt = "intake/northwind/spring/brief.receipt.json"
+        for content in (b"{}", b"[]", b"{}"):
+            store.put_receipt(receipt, content)
+        behind = list(store.old_versions("intake/"))
+
+        assert {one.key for one in behind} <= {receipt}
+        assert sum(one.size for one in behind) in (0, 4)
+        assert store.delete(receipt)
+        assert list(store.old_versions("")) == []
+
+    def test_a_url_is_signed_by_a_store_that_serves_and_only_for_a_good_key(
+        self, store: ObjectStore, spool: Path
+    ) -> None:
+        content = "hällo".encode() * 1000
+        key = "northwind/renditions/r-1/ä b+c%20?#&=1.mp4"
+        self.put(store, spool, key, content)
+        shown = {"media_type": "video/mp4", "disposition": 'attachment; filename="spring.mp4"'}
+
+        with pytest.raises(BadKey):
+            store.signed_url("a/../b", seconds=60, **shown)
+        url = store.signed_url(key, seconds=60, **shown)
+        if url is not None:
+            with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310  our own
+                assert answer.read() == content
+                assert answer.headers["Content-Type"] == shown["media_type"]
+                assert answer.headers["Content-Disposition"] == shown["disposition"]

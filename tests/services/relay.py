@@ -1,0 +1,150 @@
+"""A relay between product and server that spoils traffic on order: cuts, delays, loses answers.
+
+Belongs here: bytes, and the heads of requests for those who count them. Does not belong here: any protocol
+above HTTP's line that says which request it is.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+_HEAD = re.compile(rb"((?:PUT|POST|GET|HEAD|DELETE) \S+ HTTP/1\.1\r\n.*?\r\n\r\n)", re.DOTALL)
+
+
+@dataclass
+class Order:
+    """What to do to the next *times* requests whose head matches."""
+
+    matches: Callable[[str], bool]
+    times: int = 1
+    lose_answer: bool = False  #: the server works, its answer never comes
+    cut_request_at: int | None = None  #: the connection ends after so many bytes of the request
+    cut_answer_at: int | None = None  #: … of the answer
+    delay_seconds: float = 0.0  #: before the answer comes
+    spoil: bool = False  #: one byte of the body is changed on the way
+
+
+@dataclass
+class Relay:
+    target: tuple[str, int]
+    heads: list[str] = field(default_factory=list)
+    orders: list[Order] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._open: set[socket.socket] = set()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def order(self, method: str, **what: object) -> None:
+        """Spoil requests whose first line begins with *method*, e.g. `PUT /bucket/key`."""
+        self.orders.append(Order(lambda head: head.startswith(method), **what))  # type: ignore[arg-type]
+
+    def count(self, method: str) -> int:
+        return sum(head.startswith(method) for head in self.heads)
+
+    def close(self) -> None:
+        for one in [self._listener, *self._open]:
+            _shut(one)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self.target)
+            except OSError:
+                return
+            self._open |= {client, server}
+            threading.Thread(target=_Pair(self, client, server).run, daemon=True).start()
+
+    def taken(self, head: str) -> Order | None:
+        self.heads.append(head)
+        for one in self.orders:
+            if one.times > 0 and one.matches(head):
+                one.times -= 1
+                return one
+        return None
+
+
+class _Pair:
+    """One connection of a client and its other half."""
+
+    def __init__(self, relay: Relay, client: socket.socket, server: socket.socket) -> None:
+        self.relay, self.client, self.server = relay, client, server
+        self.order: Order | None = None
+        self.sent = self.answered = 0
+
+    def run(self) -> None:
+        threading.Thread(target=self._answers, daemon=True).start()
+        with suppress(OSError):
+            while data := self.client.recv(1 << 16):
+                if not self._pass_on(data):
+                    break
+        self._end()
+
+    def _pass_on(self, data: bytes) -> bool:
+        body_at = 0
+        for head in _HEAD.finditer(data):
+            self.order = self.relay.taken(head.group(1).decode("latin1"))
+            self.sent = self.answered = 0
+            body_at = head.end()
+        order = self.order
+        if order and order.spoil and len(data) > body_at:
+            data, order.spoil = data[:-1] + bytes([data[-1] ^ 1]), False
+        if order and order.cut_request_at is not None and self.sent + len(data) > order.cut_request_at:
+            self.server.sendall(data[: order.cut_request_at - self.sent])
+            return False
+        self.sent += len(data)
+        self.server.sendall(data)
+        return True
+
+    def _answers(self) -> None:
+        with suppress(OSError):
+            while data := self.server.recv(1 << 16):
+                if not self._answer(data):
+                    break
+        self._end()
+
+    def _answer(self, data: bytes) -> bool:
+        order = self.order
+        if order is None or data.startswith(b"HTTP/1.1 100"):
+            self.client.sendall(data)
+            return True
+        if order.delay_seconds and not self.answered:
+            time.sleep(order.delay_seconds)
+        if order.lose_answer:
+            return False
+        if order.cut_answer_at is not None and self.answered + len(data) > order.cut_answer_at:
+            self.client.sendall(data[: order.cut_answer_at - self.answered])
+            return False
+        self.answered += len(data)
+        self.client.sendall(data)
+        return True
+
+    def _end(self) -> None:
+        _shut(self.client)
+        _shut(self.server)
+
+
+def _shut(one: socket.socket) -> None:
+    with suppress(OSError):
+        one.shutdown(socket.SHUT_RDWR)
+    one.close()
+
+
+@contextmanager
+def relaying(port: int) -> Iterator[Relay]:
+    relay = Relay(("127.0.0.1", port))
+    try:
+        yield relay
+    finally:
+        relay.close()
