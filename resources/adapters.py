@@ -22,7 +22,7 @@ from resources.tag_index.protocol import TagIndex
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """Everything a step may touch. `close()` ends the media child and the database's connections."""
+    """Everything a step may touch. `close()` ends the media child and all connections."""
 
     database: Database
     store: ObjectStore
@@ -37,4 +37,5 @@ class Adapters:
 
     def close(self) -> None:
         self.sandbox.close()
+        self.store.close()
         self.database.close()

@@ -26,6 +26,7 @@ from resources.database.migrate import require_current
 from resources.media import Sandbox
 from resources.notify.channels import notifier
 from resources.notify.protocol import Outlet, Window
+from resources.object_store.beside import IntakeBeside
 from resources.object_store.local import LocalStore
 from resources.object_store.protocol import ObjectStore
 from resources.providers.registry import adapters as provider_adapters
@@ -76,6 +77,22 @@ def connected(settings: Settings) -> Iterator[Adapters]:
 
 
 def object_store(settings: Settings) -> ObjectStore:
+    """Raises `BadSettings` for a bucket that overwrites what it was told to keep."""
+    if settings.bucket is None:
+        return _folder(settings)
+    try:
+        from resources.object_store.s3 import S3Store  # costs half a second, which a folder need not pay
+    except ImportError as error:
+        problem = f"{settings.bucket} needs boto3, which is not installed"
+        raise BadSettings("store_url", problem, "install reelwright[production]") from error
+    store = S3Store.opened(settings.bucket)
+    return IntakeBeside(store, LocalStore(settings.objects)) if settings.intake_folder else store
+
+
+def _folder(settings: Settings) -> LocalStore:
+    if settings.intake_folder is not None:
+        problem = "a store that is a folder has its own intake"
+        raise BadSettings("intake_folder", problem, "remove it, or name a bucket as `store_url`")
     return LocalStore(settings.objects)
 
 

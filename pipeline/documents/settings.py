@@ -18,7 +18,10 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
 from pipeline.documents.reading import read_document
+from pipeline.documents.store_url import read_store_url
+from pipeline.domain.bucket import Bucket
 from pipeline.domain.errors import BadDocument, BadSettings
+from pipeline.domain.renditions import INTAKE
 
 PREFIX = "REELWRIGHT_"
 FILE = "reelwright.yaml"
@@ -37,7 +40,8 @@ class Settings(BaseModel):
 
     home: Path = Path(".reelwright")  #: everything a run writes lies below it
     database_url: SecretStr = SecretStr("")  #: empty: SQLite below home
-    store_url: str = ""  #: empty: a folder below home; else file:///PATH
+    store_url: str = ""  #: empty: a folder below home; else file:///PATH or s3://BUCKET (`store_url`)
+    intake_folder: Path | None = None  #: beside a bucket: a folder for briefs, instead of its `intake/`
     index_url: str = "sql"  #: the SQL tag index, in the same database
     providers: Path | None = None  #: provider list; None: the shipped one
     moderation: Path | None = None
@@ -67,14 +71,29 @@ class Settings(BaseModel):
         return self.database_url.get_secret_value() or f"sqlite:///{self.home}/reelwright.db"
 
     @property
+    def bucket(self) -> Bucket | None:
+        """Where the objects lie in S3; None with a local store."""
+        return read_store_url(self.store_url) if self.store_url.startswith("s3://") else None
+
+    @property
     def objects(self) -> Path:
-        """The folder of the local store."""
+        """The folder of the local store; with a bucket one whose `intake/` people may drop briefs into."""
+        if self.bucket is not None:
+            return self.intake_folder or self.home / "objects"
         if not self.store_url:
             return self.home / "objects"
         scheme, _, path = self.store_url.partition("://")
         if scheme != "file" or not path.startswith("/"):
-            raise BadSettings("store_url", f"{self.store_url!r} is not a local store", "use file:///PATH")
+            raise BadSettings(
+                "store_url", f"{self.store_url!r} is not a local store", "use file:///PATH or s3://BUCKET"
+            )
         return Path(path)
+
+    @property
+    def intake(self) -> str:
+        """Where briefs are dropped, in words that a person can follow."""
+        is_in_bucket = self.bucket is not None and self.intake_folder is None
+        return f"{self.bucket}/{INTAKE}" if is_in_bucket else str(self.objects / INTAKE)
 
     @property
     def spool(self) -> Path:

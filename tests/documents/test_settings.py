@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.documents.settings import FILE, read_settings
+from pipeline.domain.bucket import Bucket
 from pipeline.domain.errors import BadSettings
 
 
@@ -105,4 +106,24 @@ def test_an_object_store_that_is_no_folder_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(BadSettings) as caught:
         _ = settings.objects
+    assert caught.value.setting == "store_url"
+
+
+def test_a_bucket_leaves_the_folder_below_home_or_where_it_is_named(tmp_path: Path) -> None:
+    alone = read_settings({"REELWRIGHT_STORE_URL": "s3://videos/ours"}, tmp_path)
+    beside = read_settings(
+        {"REELWRIGHT_STORE_URL": "s3://videos", "REELWRIGHT_INTAKE_FOLDER": "/srv/drop"}, tmp_path
+    )
+
+    assert alone.bucket == Bucket("videos", "ours")
+    assert alone.objects == alone.home / "objects"
+    assert alone.intake == "s3://videos/ours/intake"
+    assert beside.objects == Path("/srv/drop")
+    assert beside.intake == "/srv/drop/intake"
+    assert read_settings({}, tmp_path).bucket is None
+
+
+def test_a_bucket_that_cannot_be_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings) as caught:
+        _ = read_settings({"REELWRIGHT_STORE_URL": "s3://key:secret@videos"}, tmp_path).bucket
     assert caught.value.setting == "store_url"
