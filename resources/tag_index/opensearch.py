@@ -15,9 +15,9 @@ from http import HTTPStatus
 from typing import Any
 
 from opensearchpy import OpenSearch
-from opensearchpy.exceptions import NotFoundError, OpenSearchException, TransportError
+from opensearchpy.exceptions import OpenSearchException, TransportError
 
-from pipeline.domain.errors import IndexMismatch, IndexUnavailable
+from pipeline.domain.errors import IndexUnavailable
 from pipeline.domain.tags import Query
 from resources.tag_index import opensearch_layout as layout
 from resources.tag_index import opensearch_queries as queries
@@ -37,6 +37,7 @@ from resources.tag_index.protocol import (
 )
 
 TIMEOUT_SECONDS = 30.0
+CONNECTIONS = 8  #: of one process, kept open
 #: How long the server remembers where a listing stands, from page to page.
 KEEPS_POINT_IN_TIME = "2m"
 #: A shard that does not answer is trouble, not a shorter list.
@@ -51,7 +52,20 @@ def filling(alias: str) -> str:
 def client(url: str, user: str = "", password: str = "", *, timeout: float = TIMEOUT_SECONDS) -> OpenSearch:
     """One node or load balancer. A lost connection is tried again, as every call may be; a slow one not."""
     account = (user, password) if user else None
-    return OpenSearch([url], timeout=timeout, max_retries=1, retry_on_timeout=False, http_auth=account)
+    return OpenSearch(
+        [url],
+        http_auth=account,
+        timeout=timeout,
+        max_retries=1,
+        retry_on_timeout=False,
+        pool_maxsize=CONNECTIONS,
+    )
+
+
+def described(client: OpenSearch, alias: str) -> Mapping[str, Any]:
+    """What stands behind *alias*, index by index; empty when nothing does."""
+    found: Mapping[str, Any] = client.indices.get(index=alias, ignore_unavailable=True)
+    return found
 
 
 class OpenSearchTagIndex:
@@ -65,13 +79,8 @@ class OpenSearchTagIndex:
     def check(self) -> None:
         """Raises IndexMismatch for an index or alias that is not as this release writes it."""
         with named_trouble():
-            try:
-                found = self._client.indices.get(index=self._alias)
-            except NotFoundError:
-                found = {}
-        problem = layout.layout_problem(self._alias, found) if found else f"there is no alias {self._alias}"
-        if problem:
-            raise IndexMismatch(problem)
+            found = described(self._client, self._alias)
+        layout.require_layout(self._alias, found)
         self._is_checked = True
 
     def put(self, changes: Sequence[Change]) -> tuple[WriteResult, ...]:

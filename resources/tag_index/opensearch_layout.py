@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from pipeline.domain.errors import IndexMismatch
 from pipeline.domain.tags import Visibility, exact
 from resources.tag_index.protocol import FIELDS, Change, Entry, Standing, Tombstone
 
@@ -114,25 +115,36 @@ def entry(source: Mapping[str, Any]) -> Entry:
     )
 
 
-def layout_problem(alias: str, found: Mapping[str, Any]) -> str | None:
-    """Why what *alias* leads to (index name to its description) cannot be used; None when it can."""
-    if alias in found:
-        return f"{alias} is an index; it must be an alias of one"
-    if len(found) != 1:
-        return f"the alias {alias} leads to {len(found)} indices: {', '.join(sorted(found))}"
+def require_layout(alias: str, found: Mapping[str, Any]) -> None:
+    """IndexMismatch unless *found*, what stands behind *alias* by name, is as this release writes it."""
+    refuse_plain_index(alias, found)
+    if not found:
+        raise IndexMismatch(f"the tag index has no alias {alias}")
+    if len(found) > 1:
+        raise IndexMismatch(f"the alias {alias} leads to {len(found)} indices: {', '.join(sorted(found))}")
     ((name, described),) = found.items()
     if described["aliases"].get(alias):
-        return f"the alias {alias} filters or routes: {described['aliases'][alias]}"
-    return _mapping_problem(name, described["mappings"])
+        raise IndexMismatch(f"the alias {alias} filters or routes: {described['aliases'][alias]}")
+    problem = _mapping_problem(described["mappings"])
+    if problem:
+        raise IndexMismatch(f"the index {name} behind {alias} {problem}")
 
 
-def _mapping_problem(name: str, mapping: Mapping[str, Any]) -> str | None:
+def refuse_plain_index(alias: str, found: Mapping[str, Any]) -> None:
+    """A rebuild would have to delete it, and nobody says that it is ours."""
+    if alias in found:
+        refused = IndexMismatch(f"{alias} is an index and no alias")
+        refused.remedy = "name an alias that is free in REELWRIGHT_INDEX_URL"
+        raise refused
+
+
+def _mapping_problem(mapping: Mapping[str, Any]) -> str | None:
     layout = mapping.get("_meta", {}).get("layout")
     if layout != LAYOUT:
-        return f"the index {name} has layout {layout}, this release reads layout {LAYOUT}"
+        return f"has layout {layout}, this release writes layout {LAYOUT}"
     for key in ("dynamic", "_routing"):
         if mapping.get(key) != MAPPING[key]:
-            return f"the index {name} has {key} {mapping.get(key)}, not {MAPPING[key]}"
+            return f"has {key} {mapping.get(key)}, not {MAPPING[key]}"
     there = mapping.get("properties", {})
     wrong = sorted(field for field in {*there, *PROPERTIES} if there.get(field) != PROPERTIES.get(field))
-    return f"the index {name} maps other fields than this release: {', '.join(wrong)}" if wrong else None
+    return f"maps other fields than this release writes: {', '.join(wrong)}" if wrong else None
