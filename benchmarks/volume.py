@@ -34,6 +34,7 @@ from pipeline.assets.partitions import CAMPAIGNS
 from pipeline.cli.leash import session_of
 from pipeline.cli.processes import Running, running
 from pipeline.documents.settings import Settings
+from tests.dagster_home import instance_of
 from tests.faults.renderer.process import ROOT, RendererProcess
 
 MANY_CAMPAIGNS, A_CAMPAIGN = 300, 30
@@ -116,7 +117,7 @@ def _figures(
         at_most(3),
     )
     yield Figure("of them asset events a campaign", of_assets / campaigns, f"{of_assets:,}", f"{campaigns}")
-    with dg.DagsterInstance.from_config(str(settings.home / "dagster")) as instance:
+    with instance_of(settings.home / "dagster") as instance:
         yield _partitions(instance, campaigns)
         yield _observations(instance)
         yield from _ticks(instance)

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import dagster as dg
 import psutil
 import yaml
 from PIL import Image
@@ -25,6 +24,7 @@ from PIL import Image
 from pipeline.cli.leash import session_of
 from pipeline.documents.settings import Settings
 from resources.database.database import Database
+from tests.dagster_home import instance_of
 from tests.faults.renderer.process import ROOT, RendererProcess
 
 REELWRIGHT = str(Path(sys.executable).with_name("reelwright"))
@@ -84,8 +84,7 @@ class House:
         wait_until(lambda: "Reelwright runs" in self.said(), START_SECONDS, self.said)
         self.database = Database.at(self.settings.database)
         stack.callback(self.database.close)
-        home = str(self.settings.home / "dagster")
-        self.instance = stack.enter_context(dg.DagsterInstance.from_config(home))
+        self.instance = stack.enter_context(instance_of(self.settings.home / "dagster"))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -20,6 +20,7 @@ from pipeline.steps.answer.standing import Part
 from pipeline.steps.answer.status import Wanted, status
 from pipeline.steps.operate.mark_partitions import is_green
 from resources.database.database import Database
+from tests.dagster_home import instance_of
 from tests.steps.author import CAMPAIGN, brief, picture
 
 REELWRIGHT = str(Path(sys.executable).with_name("reelwright"))
@@ -45,7 +46,7 @@ def drop(home: Path) -> None:
 
 
 def green_partitions(home: Path) -> dict[str, set[str]]:
-    with dg.DagsterInstance.from_config(str(home / "dagster")) as instance:
+    with instance_of(home / "dagster") as instance:
         assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.SUCCESS}
         return {part: instance.get_materialized_partitions(dg.AssetKey(part)) for part in Part}
 

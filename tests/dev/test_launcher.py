@@ -20,13 +20,14 @@ from dagster._daemon.monitoring.run_monitoring import execute_run_monitoring_ite
 
 from pipeline.cli.processes import project_file
 from resources.dagster_launcher import WatchedRunLauncher
+from tests.dagster_home import instance_of
 
 
 @pytest.fixture
 def configured(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
     """An instance of this project's dagster.yaml."""
     (tmp_path / "dagster.yaml").symlink_to(project_file("dagster.yaml"))
-    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+    with instance_of(tmp_path) as instance:
         yield instance
 
 
