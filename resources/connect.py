@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pipeline.documents.moderation_policy import default_moderation_policy, read_moderation_policy
 from pipeline.documents.provider_list import default_provider_list, read_provider_list
@@ -32,6 +32,9 @@ from resources.object_store.protocol import ObjectStore
 from resources.providers.registry import adapters as provider_adapters
 from resources.tag_index.protocol import TagIndex
 from resources.tag_index.sql import SqlTagIndex
+
+if TYPE_CHECKING:
+    from resources.tag_index.opensearch_rebuild import IndexRebuild
 
 Document = TypeVar("Document", covariant=True)
 
@@ -97,9 +100,34 @@ def _folder(settings: Settings) -> LocalStore:
 
 
 def tag_index(settings: Settings, database: Database) -> TagIndex:
-    if settings.index_url != "sql":
-        raise BadSettings("index_url", f"{settings.index_url!r} is not known", "use `sql`")
-    return SqlTagIndex(database.engine, database.engine.execution_options(**READ_ONLY))
+    """Raises `IndexMismatch` for an alias or mapping that is not as this release writes it."""
+    address = settings.index
+    if address is None:
+        return SqlTagIndex(database.engine, database.engine.execution_options(**READ_ONLY))
+    try:
+        from resources.tag_index.opensearch import OpenSearchTagIndex  # as heavy, and as optional
+    except ImportError as error:
+        raise _not_installed("index_url", "opensearch-py") from error
+    password = settings.index_password.get_secret_value()
+    return OpenSearchTagIndex.opened(address.server, address.user, password, address.alias)
+
+
+def index_rebuild(settings: Settings) -> IndexRebuild:
+    """What `reelwright rebuild` works on; it needs no index that can be used."""
+    address = settings.index
+    if address is None:
+        problem = "`sql` has no index beside the database that could be rebuilt"
+        raise BadSettings("index_url", problem, "`reelwright backfill index --all` tells it everything again")
+    try:
+        from resources.tag_index.opensearch_rebuild import IndexRebuild
+    except ImportError as error:
+        raise _not_installed("index_url", "opensearch-py") from error
+    password = settings.index_password.get_secret_value()
+    return IndexRebuild.opened(address.server, address.user, password, address.alias)
+
+
+def _not_installed(setting: str, package: str) -> BadSettings:
+    return BadSettings(setting, f"needs {package}, which is not installed", "install reelwright[production]")
 
 
 def alert_outlet(settings: Settings) -> Outlet:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints, model_validator
 
+from pipeline.documents.index_url import IndexAddress, read_index_url
 from pipeline.documents.reading import read_document
 from pipeline.documents.store_url import read_store_url
 from pipeline.domain.bucket import Bucket
@@ -42,7 +43,8 @@ class Settings(BaseModel):
     database_url: SecretStr = SecretStr("")  #: empty: SQLite below home
     store_url: str = ""  #: empty: a folder below home; else file:///PATH or s3://BUCKET (`store_url`)
     intake_folder: Path | None = None  #: beside a bucket: a folder for briefs, instead of its `intake/`
-    index_url: str = "sql"  #: the SQL tag index, in the same database
+    index_url: str = "sql"  #: sql: in the same database; else https://[USER@]HOST/ALIAS (`index_url`)
+    index_password: SecretStr = SecretStr("")  #: of the user in index_url
     providers: Path | None = None  #: provider list; None: the shipped one
     moderation: Path | None = None
     profile: Path | None = None
@@ -88,6 +90,11 @@ class Settings(BaseModel):
                 "store_url", f"{self.store_url!r} is not a local store", "use file:///PATH or s3://BUCKET"
             )
         return Path(path)
+
+    @property
+    def index(self) -> IndexAddress | None:
+        """Where the tag index is; None: in the same database."""
+        return read_index_url(self.index_url)
 
     @property
     def intake(self) -> str:

@@ -274,7 +274,7 @@ class IndexMismatch(IndexUnavailable):
     """The tag index's alias or mapping is not the one that this release writes; entries wait until it is."""
 
     may_help = False
-    remedy = "run `reelwright rebuild-index`"
+    remedy = "run `reelwright rebuild`"
 
 
 class IndexRefused(ReelwrightError):

@@ -17,7 +17,7 @@ from typing import Any
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
-from pipeline.domain.errors import IndexUnavailable
+from pipeline.domain.errors import IndexMismatch, IndexUnavailable
 from pipeline.domain.tags import Query
 from resources.tag_index import opensearch_layout as layout
 from resources.tag_index import opensearch_queries as queries
@@ -75,6 +75,21 @@ class OpenSearchTagIndex:
         self._client = client
         self._alias = alias
         self._is_checked = False
+
+    @classmethod
+    def opened(cls, server: str, user: str, password: str, alias: str) -> OpenSearchTagIndex:
+        """Checked at once, so that no work begins on a wrong one.
+
+        A server that does not answer stops nothing: what needs it waits, and is checked before it is asked.
+        """
+        index = cls(client(server, user, password), alias)
+        try:
+            index.check()
+        except IndexMismatch:
+            raise
+        except IndexUnavailable:
+            pass
+        return index
 
     def check(self) -> None:
         """Raises IndexMismatch for an index or alias that is not as this release writes it."""

@@ -48,7 +48,7 @@ MEANINGS: Mapping[type[Exception], Said] = MappingProxyType(
         exceptions.AuthorizationException: Said(
             "does not let the account do this", "give it every right on the alias and its indices"
         ),
-        exceptions.NotFoundError: Said("has no such index or alias", "run `reelwright rebuild-index`"),
+        exceptions.NotFoundError: Said("has no such index or alias", "run `reelwright rebuild`"),
         exceptions.TransportError: Said("answered with an error"),
         Exception: Said(
             "gave no answer that can be read", "see that REELWRIGHT_INDEX_URL is an OpenSearch server"

@@ -16,7 +16,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.exceptions import RequestError
 
 from pipeline.domain.errors import IndexUnavailable
-from resources.tag_index.opensearch import described, filling
+from resources.tag_index.opensearch import client, described, filling
 from resources.tag_index.opensearch_bulk import bulks, write
 from resources.tag_index.opensearch_errors import named_trouble
 from resources.tag_index.opensearch_layout import LAYOUT, new_index, refuse_plain_index
@@ -32,6 +32,10 @@ class IndexRebuild:
         self._client = client
         self._alias = alias
         self._filling = filling(alias)
+
+    @classmethod
+    def opened(cls, server: str, user: str, password: str, alias: str) -> IndexRebuild:
+        return cls(client(server, user, password), alias)
 
     def begin(self) -> str:
         """Find the index that is being filled, or make it; the entry id up to which it is filled.

@@ -98,7 +98,7 @@ def test_without_an_alias_nothing_is_taken_until_a_rebuild_made_it(bare: OpenSea
 
     with pytest.raises(IndexMismatch, match="no alias") as refused:
         index.put([entry("1")])
-    assert "rebuild-index" in refused.value.remedy
+    assert "reelwright rebuild" in refused.value.remedy
     rebuild.begin()
     with pytest.raises(IndexMismatch):
         index.put([entry("1")])
