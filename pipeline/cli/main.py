@@ -50,6 +50,9 @@ COMMANDS: Mapping[str, Command] = {
     "backfill": Command(
         "backfill:backfill", "Make pictures anew, or tell the index or the tags again; nothing is made twice."
     ),
+    "rebuild": Command(
+        "rebuild:rebuild", "Build the tag index anew beside the live one, and put it in its place."
+    ),
     "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),
     "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
     "api": Command("api:api", "Serve status, previews and metrics over HTTP, to this machine alone."),

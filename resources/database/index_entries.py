@@ -163,6 +163,12 @@ def entry_rows(connection: sa.Connection, entry_ids: Collection[str]) -> dict[st
     return {row.id: row for row in found}
 
 
+def entry_ids_after(connection: sa.Connection, after: str, limit: int) -> Sequence[str]:
+    """Ids of the entries behind *after*, in their order: a walk over all, tombstones among them."""
+    wanted = sa.select(index_entries.c.id).where(index_entries.c.id > after).order_by(index_entries.c.id)
+    return connection.scalars(wanted.limit(limit)).all()
+
+
 def due_entries(connection: sa.Connection, now: int, limit: int) -> Sequence[sa.Row[Any]]:
     """`id`, `slot` and `standing` of entries that the index is to be told about, longest due first."""
     wanted: sa.Select[Any] = sa.select(

@@ -20,6 +20,7 @@ PAGES = (
     "docs/cli.md",
     "docs/licences.md",
     "docs/metrics.md",
+    "docs/opensearch.md",
     "docs/operating.md",
 )
 
