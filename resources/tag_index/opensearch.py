@@ -64,7 +64,9 @@ def client(url: str, user: str = "", password: str = "", *, timeout: float = TIM
 
 def described(client: OpenSearch, alias: str) -> Mapping[str, Any]:
     """What stands behind *alias*, index by index; empty when nothing does."""
-    found: Mapping[str, Any] = client.indices.get(index=alias, ignore_unavailable=True)
+    found = client.indices.get(index=alias, ignore_unavailable=True)
+    if not isinstance(found, dict):
+        raise TypeError(f"indices are described by {type(found).__name__}")
     return found
 
 

@@ -11,6 +11,7 @@ deleted document's version is forgotten after `index.gc_deletes` (60 s), and a l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
@@ -58,11 +59,9 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 
 
 def new_index(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """The body that creates an index of this layout."""
-    return {
-        "settings": {"index": dict(SETTINGS)},
-        "mappings": {**MAPPING, "_meta": {"layout": LAYOUT, **meta}},
-    }
+    """The body that creates an index of this layout; the caller's own."""
+    mappings = {**deepcopy(dict(MAPPING)), "_meta": {"layout": LAYOUT, **meta}}
+    return {"settings": {"index": dict(SETTINGS)}, "mappings": mappings}
 
 
 def document_id(tenant: str, entry_id: str) -> str:

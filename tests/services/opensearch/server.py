@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -146,6 +147,17 @@ class Server:
     def kill(self) -> None:
         """SIGKILL: no flush, no goodbye."""
         self._end("kill")
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It takes connections and answers none."""
+        process = self._process
+        assert process is not None
+        process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
 
     def _end(self, how: str) -> None:
         process, self._process = self._process, None
