@@ -18,6 +18,10 @@ from pipeline.domain.errors import IndexRefused
 from pipeline.domain.renditions import entry_id
 from pipeline.domain.tags import MAX_TAG_CHARACTERS, Query, Visibility, query, tokens
 from resources.tag_index.protocol import (
+    MAX_FACET_VALUES,
+    MAX_FIELD_CHARACTERS,
+    MAX_QUERY_TAGS,
+    MAX_QUERY_TOKENS,
     Entry,
     Outcome,
     Page,
@@ -121,6 +125,34 @@ class TagIndexContract:
         assert outcomes(index.put([replace(live, version=6)])) == [Outcome.WRITTEN]
         assert found(index, Query()) == {"1"}
 
+    def test_versions_may_jump_and_are_exact_beyond_what_a_double_holds(self, index: TagIndex) -> None:
+        high = entry(version=2**53 + 1, created_at=2**53 + 1, say="high")
+        index.put([entry(version=7), high])
+
+        late = index.put([entry(version=2**53, say="late"), Tombstone(high.entry_id, NORTHWIND, 2**53 + 1)])
+
+        assert outcomes(late) == [Outcome.NEWER_IS_THERE] * 2
+        assert index.get(NORTHWIND, [high.entry_id]) == {high.entry_id: high}
+        last = Tombstone(high.entry_id, NORTHWIND, 2**63 - 1)
+        assert outcomes(index.put([last, replace(high, version=2**63 - 1)])) == [
+            Outcome.WRITTEN,
+            Outcome.NEWER_IS_THERE,
+        ]
+        assert found(index, Query()) == set()
+
+    def test_one_bulk_may_bury_and_bring_back(self, index: TagIndex) -> None:
+        first, back = entry(version=1), entry(version=3, say="back")
+
+        done = index.put([first, Tombstone(first.entry_id, NORTHWIND, 2), first, back])
+
+        assert outcomes(done) == [
+            Outcome.WRITTEN,
+            Outcome.WRITTEN,
+            Outcome.NEWER_IS_THERE,
+            Outcome.WRITTEN,
+        ]
+        assert index.search(NORTHWIND, Query()).hits == (back,)
+
     def test_one_bulk_makes_the_new_entry_current_and_buries_the_old(self, index: TagIndex) -> None:
         slot = "northwind.spring-depot/en-GB/16x9/6s"
         old, new = entry("old", slot=slot), entry("new", slot=slot, standing=Standing.CANDIDATE)
@@ -148,19 +180,43 @@ class TagIndexContract:
                 entry("7", version=0),
                 entry("8", text=tuple(f"t{n}" for n in range(2_001))),
                 Tombstone("", NORTHWIND, 1),
+                entry("10", tenant="t" * 257),
+                entry("11", campaign="c" * (MAX_FIELD_CHARACTERS + 1)),
+                entry("12", slot="s" * (MAX_FIELD_CHARACTERS + 1)),
+                entry("13", version=2**63),
                 entry("9"),
             ]
         )
 
-        assert outcomes(results) == [Outcome.WRITTEN, *[Outcome.REFUSED] * 8, Outcome.WRITTEN]
+        assert outcomes(results) == [Outcome.WRITTEN, *[Outcome.REFUSED] * 12, Outcome.WRITTEN]
         for result, field in zip(
             results[1:-1],
-            ["product", "locale", "retention_class", "text", "entry_id", "version", "text", "entry_id"],
+            [
+                "product",
+                "locale",
+                "retention_class",
+                "text",
+                "entry_id",
+                "version",
+                "text",
+                "entry_id",
+                "tenant",
+                "campaign",
+                "slot",
+                "version",
+            ],
             strict=True,
         ):
             assert field in result.reason
             assert not result.is_done
         assert found(index, Query()) == {"1", "9"}
+
+    def test_the_longest_field_is_kept_whole(self, index: TagIndex) -> None:
+        longest = entry(campaign="Ω" * MAX_FIELD_CHARACTERS)
+        index.put([longest, entry("2", campaign="Ω" * (MAX_FIELD_CHARACTERS - 1))])
+
+        assert index.search(NORTHWIND, query(campaign=longest.campaign)).hits == (longest,)
+        assert index.facets(NORTHWIND, Query(), ["campaign"]).counts["campaign"][longest.campaign] == 1
 
     def test_no_call_sees_or_touches_another_tenant(self, index: TagIndex) -> None:
         ours = entry("1", tags={"product": ("parcel",)})
@@ -273,6 +329,69 @@ class TagIndexContract:
         with pytest.raises(IndexRefused):
             index.facets(NORTHWIND, Query(text=(token,)), ["locale"])
 
+    def test_a_question_has_an_end(self, index: TagIndex) -> None:
+        wordy = entry(
+            tags={"product": tuple(f"p{n}" for n in range(MAX_QUERY_TAGS))},
+            text=tuple(f"w{n}" for n in range(MAX_QUERY_TOKENS)),
+        )
+        index.put([wordy])
+        longest = Query(wordy.text, tuple(("product", tag) for tag in wordy.tags["product"]))
+
+        assert index.search(NORTHWIND, longest).hits == (wordy,)
+        assert index.facets(NORTHWIND, longest, ["locale"]).counts == {"locale": {"en-GB": 1}}
+        for more in (
+            replace(longest, text=(*wordy.text, "x")),
+            replace(longest, tags=(*longest.tags, ("", "x"))),
+        ):
+            with pytest.raises(IndexRefused, match="more than"):
+                index.search(NORTHWIND, more)
+            with pytest.raises(IndexRefused, match="more than"):
+                index.facets(NORTHWIND, more, ["locale"])
+
+    def test_names_and_values_of_tags_do_not_run_together(self, index: TagIndex) -> None:
+        index.put(
+            [
+                entry("1", tags={"a": ("b=c",), "pro": ("duct",)}),
+                entry("2", tags={"a": ("b",), "product": ("x", "X", "pro=duct")}),
+            ]
+        )
+
+        assert found(index, Query(tags=(("a", "b=c"),))) == {"1"}
+        assert found(index, Query(tags=(("", "b=c"),))) == {"1"}
+        assert found(index, Query(tags=(("a", "b"),))) == {"2"}
+        assert index.facets(NORTHWIND, Query(), ["a", "pro", "product", "p"]).counts == {
+            "a": {"b": 1, "b=c": 1},
+            "pro": {"duct": 1},
+            "product": {"pro=duct": 1, "x": 1},
+            "p": {},
+        }
+
+    @pytest.mark.parametrize(
+        "name", ["", ".*", "a.*", "a|b", "tag", "tags", "text", "standing", "tenant", "é"]
+    )
+    def test_a_facet_by_what_is_no_name_counts_nothing(self, index: TagIndex, name: str) -> None:
+        index.put([entry(tags={"ab": ("x",)})])
+
+        facets = index.facets(NORTHWIND, Query(), [name, "ab", name])
+        assert facets.counts == {name: {}, "ab": {"x": 1}}
+
+    def test_a_facet_has_the_most_frequent_values(self, index: TagIndex) -> None:
+        several = tuple(f"v{n:03d}" for n in range(MAX_FACET_VALUES + 20))
+        index.put([entry("1", tags={"product": several}), entry("2", tags={"product": several[-2:]})])
+
+        counts = index.facets(NORTHWIND, Query(), ["product"]).counts["product"]
+
+        assert len(counts) == MAX_FACET_VALUES
+        assert list(counts)[:3] == [*several[-2:], several[0]]
+        assert counts[several[-1]] == 2
+
+    def test_many_entries_are_read_by_id_each_once(self, index: TagIndex) -> None:
+        written = [entry(str(n)) for n in range(600)]
+        index.put([*written, Tombstone(written[0].entry_id, NORTHWIND, 2)])
+
+        ids = [one.entry_id for one in written]
+        assert index.get(NORTHWIND, [*ids, *ids]) == {one.entry_id: one for one in written[1:]}
+
     def test_one_bulk_may_hold_an_entry_more_than_once(self, index: TagIndex) -> None:
         bulk = [entry(version=2, say="second"), entry(version=1, say="first"), entry(version=3, say="third")]
 
@@ -346,6 +465,30 @@ class TagIndexContract:
                 break
 
         assert len(seen) == len(set(seen)) == wanted["all_ids_seen"]
+
+    def test_a_listing_that_others_write_into_has_what_was_there_all_the_time_once(
+        self, index: TagIndex
+    ) -> None:
+        index.put([entry(str(n), created_at=n // 7) for n in range(300)])
+        gone, seen, after, turn = set(range(0, 300, 5)), list[str](), None, 0
+        while True:
+            page = index.search(NORTHWIND, Query(), limit=20, after=after)
+            seen += names(page)
+            after = page.cursor
+            if after is None:
+                break
+            turn += 1
+            leaving = sorted(gone)[(turn - 1) * 4 : turn * 4]
+            index.put(
+                [
+                    *(Tombstone(entry(str(n)).entry_id, NORTHWIND, 9) for n in leaving),
+                    entry(f"new{turn}", created_at=turn * 3),
+                    entry(str(turn), created_at=turn // 7, version=2, say="changed"),
+                ]
+            )
+
+        assert len(seen) == len(set(seen))
+        assert {str(n) for n in range(300) if n not in gone} <= set(seen)
 
     def test_any_number_of_free_tag_names_is_taken(self, index: TagIndex) -> None:
         results = index.put([entry(str(n), tags={f"tag_{n}": ("v",)}, text=()) for n in range(1_200)])
