@@ -28,7 +28,6 @@ from resources.tag_index.protocol import (
     MAX_PAGE,
     Change,
     Entry,
-    Facets,
     Outcome,
     Page,
     Standing,
@@ -147,26 +146,23 @@ class OpenSearchTagIndex:
         standings: frozenset[Standing] = BOTH_STANDINGS,
         limit: int = 50,
         after: str | None = None,
+        facets: Sequence[str] = (),
     ) -> Page:
         size = max(1, min(limit, MAX_PAGE))
         cursor = None if after is None else queries.Cursor.read(after)
-        body = queries.page_body(tenant, query, standings, size + 1, cursor)
+        body = queries.page_body(tenant, query, standings, size + 1, cursor, facets)
         self._ready()
         with named_trouble(), named_refusal():
             answer = self._ask(tenant, body) if cursor is None else self._ask_on(tenant, body, cursor)
             found = [layout.entry(hit["_source"]) for hit in answer["hits"]["hits"]]
             point, total = answer.get("pit_id", ""), answer["hits"]["total"]["value"]
+            counted = queries.facets(answer, facets) if facets else None
         if len(found) <= size:
             self._forget(point)
-            return Page(tuple(found), None, total)
+            return Page(tuple(found), None, total, counted)
         last = found[size - 1]
-        return Page(tuple(found[:size]), str(queries.Cursor(last.created_at, last.entry_id, point)), total)
-
-    def facets(self, tenant: str, query: Query, names: Sequence[str]) -> Facets:
-        body = queries.facets_body(tenant, query, names)
-        self._ready()
-        with named_trouble(), named_refusal():
-            return queries.facets(self._ask(tenant, body), names)
+        onward = str(queries.Cursor(last.created_at, last.entry_id, point))
+        return Page(tuple(found[:size]), onward, total, counted)
 
     def _ready(self) -> None:
         if not self._is_checked:

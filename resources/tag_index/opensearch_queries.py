@@ -17,7 +17,14 @@ from typing import Any
 from pipeline.domain.errors import IndexRefused
 from pipeline.domain.tags import Query, exact, tag_name_problem
 from resources.tag_index.opensearch_layout import JOINS
-from resources.tag_index.protocol import FIELDS, MAX_FACET_VALUES, Facets, Standing, query_problem
+from resources.tag_index.protocol import (
+    BOTH_STANDINGS,
+    FIELDS,
+    MAX_FACET_VALUES,
+    Facets,
+    Standing,
+    query_problem,
+)
 
 #: Slots are counted exactly up to about this many; the server allows no more.
 COUNTED_SLOTS = 40_000
@@ -66,29 +73,37 @@ def conditions(tenant: str, query: Query) -> list[dict[str, Any]]:
 
 
 def page_body(
-    tenant: str, query: Query, standings: Collection[Standing], size: int, after: Cursor | None
+    tenant: str,
+    query: Query,
+    standings: Collection[Standing],
+    size: int,
+    after: Cursor | None,
+    facets: Sequence[str] = (),
 ) -> dict[str, Any]:
-    standing = {"terms": {"standing": sorted(standings)}}
+    """Facets count over the query; where its page shows less of it, the rest is left out after counting."""
+    wanted, standing = conditions(tenant, query), {"terms": {"standing": sorted(standings)}}
     body: dict[str, Any] = {
-        "query": {"bool": {"filter": [*conditions(tenant, query), standing]}},
         "sort": list(_NEWEST_FIRST),
         "size": size,
         "track_total_hits": True,  # else 10,000 stands for anything above
     }
-    return body | ({"search_after": [after.created_at, after.entry_id]} if after else {})
+    if facets and standings != BOTH_STANDINGS:
+        body["post_filter"] = standing
+    else:
+        wanted.append(standing)
+    if facets:
+        body["aggs"] = _aggregations(facets)
+    if after:
+        body["search_after"] = [after.created_at, after.entry_id]
+    return body | {"query": {"bool": {"filter": wanted}}}
 
 
-def facets_body(tenant: str, query: Query, names: Sequence[str]) -> dict[str, Any]:
+def _aggregations(names: Sequence[str]) -> dict[str, Any]:
     counted = {name: _counted(name) for name in names if name in FIELDS or tag_name_problem(name) is None}
     slots = {"cardinality": {"field": "slot", "precision_threshold": COUNTED_SLOTS}}
     return {
-        "query": {"bool": {"filter": conditions(tenant, query)}},
-        "size": 0,
-        "track_total_hits": False,
-        "aggs": {
-            _CURRENT: {"filter": {"term": {"standing": Standing.CURRENT}}, "aggs": counted},
-            _CANDIDATES: {"filter": {"term": {"standing": Standing.CANDIDATE}}, "aggs": {_SLOTS: slots}},
-        },
+        _CURRENT: {"filter": {"term": {"standing": Standing.CURRENT}}, "aggs": counted},
+        _CANDIDATES: {"filter": {"term": {"standing": Standing.CANDIDATE}}, "aggs": {_SLOTS: slots}},
     }
 
 

@@ -85,20 +85,21 @@ class WriteResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Facets:
+    """Counts of current entries by value (the 100 most frequent), a mapping a wanted name."""
+
+    counts: Mapping[str, Mapping[str, int]]
+    slots_with_candidates: int  #: slots whose matching candidates the counts leave out
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Hits newest first; `cursor` leads on to the next page and is None at the end."""
 
     hits: tuple[Entry, ...]
     cursor: str | None
     total: int  #: exact, of the whole query
-
-
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """Counts of current entries by value (the 100 most frequent), a mapping a wanted name."""
-
-    counts: Mapping[str, Mapping[str, int]]
-    slots_with_candidates: int  #: slots whose matching candidates the counts leave out
+    facets: Facets | None = None  #: of the whole query, where they were asked for
 
 
 class TagIndex(Protocol):
@@ -124,15 +125,13 @@ class TagIndex(Protocol):
         standings: frozenset[Standing] = BOTH_STANDINGS,
         limit: int = 50,
         after: str | None = None,
+        facets: Sequence[str] = (),
     ) -> Page:
         """One page of what matches every part of *query*; IndexRefused for a cursor or a token that is none.
 
-        Paging is stable beyond any depth: what was there all the time is seen exactly once.
+        Paging is stable beyond any depth: what was there all the time is seen exactly once. *facets* are
+        names of fields (`FIELDS`) or free tags to count by; page and *standings* do not narrow the counts.
         """
-        ...
-
-    def facets(self, tenant: str, query: Query, names: Sequence[str]) -> Facets:
-        """Counts by the entry's own fields (`FIELDS`) or free tags, of what matches *query*."""
         ...
 
 

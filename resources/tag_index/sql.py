@@ -113,6 +113,7 @@ class SqlTagIndex:
         standings: frozenset[Standing] = BOTH_STANDINGS,
         limit: int = 50,
         after: str | None = None,
+        facets: Sequence[str] = (),
     ) -> Page:
         size = max(1, min(limit, MAX_PAGE))
         matches = self._matches(tenant, query, standings)
@@ -122,16 +123,16 @@ class SqlTagIndex:
         with self._reading() as connection:
             rows = connection.execute(page.limit(size + 1)).all()
             total = connection.execute(sa.select(sa.func.count()).where(*matches)).scalar_one()
+            counted = self._counted(connection, tenant, query, facets) if facets else None
         hits = tuple(_entry(row) for row in rows[:size])
-        return Page(hits, _cursor(hits[-1]) if len(rows) > size else None, total)
+        return Page(hits, _cursor(hits[-1]) if len(rows) > size else None, total, counted)
 
-    def facets(self, tenant: str, query: Query, names: Sequence[str]) -> Facets:
+    def _counted(self, connection: sa.Connection, tenant: str, query: Query, names: Sequence[str]) -> Facets:
         current = self._matches(tenant, query, frozenset({Standing.CURRENT}))
         candidates = self._matches(tenant, query, frozenset({Standing.CANDIDATE}))
         waiting = sa.select(sa.func.count(_E.slot.distinct())).where(*candidates)
-        with self._reading() as connection:
-            counts = {name: _counted(connection, name, current) for name in dict.fromkeys(names)}
-            return Facets(counts, connection.execute(waiting).scalar_one())
+        counts = {name: _counted(connection, name, current) for name in dict.fromkeys(names)}
+        return Facets(counts, connection.execute(waiting).scalar_one())
 
     def _matches(
         self, tenant: str, query: Query, standings: frozenset[Standing]

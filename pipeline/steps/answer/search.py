@@ -86,13 +86,20 @@ def search(
     """
     wanted = _query(words, filters or Filters())
     found: list[Found] = []
+    counted = Facets({}, 0)
     for _ in range(MAX_PAGES):
-        page = index.search(tenant, wanted, standings=BOTH_STANDINGS, limit=limit - len(found), after=cursor)
+        page = index.search(
+            tenant,
+            wanted,
+            standings=BOTH_STANDINGS,
+            limit=limit - len(found),
+            after=cursor,
+            facets=() if counted.counts else facets,
+        )
         found += _checked(database, page, wanted)
-        cursor = page.cursor
+        cursor, counted = page.cursor, page.facets or counted
         if cursor is None or len(found) >= limit:
             break
-    counted = index.facets(tenant, wanted, facets) if facets else Facets({}, 0)
     with database.reading() as connection:
         moving = slots_in_hand_over(connection, tenant)
     return SearchAnswer(tuple(found), cursor, counted.counts, moving)

@@ -31,7 +31,7 @@ def every_call(index: TagIndex) -> Iterator[Any]:
     yield lambda: index.put([entry("1")])
     yield lambda: index.get(NORTHWIND, [entry("1").entry_id])
     yield lambda: index.search(NORTHWIND, Query())
-    yield lambda: index.facets(NORTHWIND, Query(), ["locale"])
+    yield lambda: index.search(NORTHWIND, Query(), facets=["locale"])
 
 
 def named(index: TagIndex) -> set[str]:
