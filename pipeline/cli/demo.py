@@ -16,6 +16,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pipeline.cli.demo_summary import print_summary
+from pipeline.cli.dev import warn_of_disk
 from pipeline.cli.printing import console, say
 from pipeline.cli.processes import Running, running, stopped_by_signals
 from pipeline.cli.refusals import ExitCode
@@ -23,8 +24,11 @@ from pipeline.cli.sample import write_sample
 from pipeline.documents.settings import Settings, read_settings
 from pipeline.domain.errors import NotAllowed
 from pipeline.domain.lifecycle import Word
+from pipeline.domain.renditions import INTAKE
 from pipeline.steps.answer.status import WishStatus, counts, status
 from pipeline.steps.operate.mark_partitions import is_green
+from pipeline.steps.produce.deliver import submit_brief
+from pipeline.steps.produce.stages import intake_of
 from resources.connect import connected
 from resources.database.database import Database
 from resources.database.due import due_by_stage
@@ -48,6 +52,7 @@ def demo() -> None:
     """Run a sample campaign from brief to published videos."""
     settings = read_settings()
     began = time.monotonic()
+    warn_of_disk(settings)
     try:
         with stopped_by_signals():
             migrate(settings.database)
@@ -76,13 +81,21 @@ def _before(settings: Settings) -> tuple[bool, int]:
 def _run(settings: Settings) -> None:
     with running(settings, dagster_port=0, renderer_port=0, say=_step) as found:
         say(f"  Dagster's window: {found.dagster_url}, until the demo ends")
-        brief = write_sample(settings.objects / "intake" / TENANT / FOLDER)
-        say(f"dropped {brief}")
+        say(f"dropped {_drop(settings)}")
         database = Database.at(settings.database)
         try:
             _follow(database, found)
         finally:
             database.close()
+
+
+def _drop(settings: Settings) -> str:
+    """The sample into the intake; where that lies in a bucket, as `reelwright submit` would."""
+    brief = write_sample(settings.objects / INTAKE / TENANT / FOLDER)
+    if settings.intake.startswith("s3://"):
+        with connected(settings) as adapters:
+            return submit_brief(intake_of(adapters, settings.actor), brief).path
+    return str(brief)
 
 
 def _follow(database: Database, found: Running) -> None:

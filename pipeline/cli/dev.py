@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from pipeline.cli import health
+from pipeline.cli.findings import Level
 from pipeline.cli.processes import FAMILY_SECONDS, RENDERER_PORT, Running, running, stopped_by_signals
 from pipeline.documents.settings import Settings, read_settings
 
@@ -23,6 +25,7 @@ def dev(
 ) -> None:
     """Start Dagster's UI and daemon, the local renderer and the HTTP API together."""
     settings = read_settings()
+    warn_of_disk(settings)
     try:
         with (
             stopped_by_signals(),
@@ -36,11 +39,18 @@ def dev(
         ):
             _greet(found, settings)
             while True:
-                for name in found.revive():
-                    _say(f"{name} ended or lost a part, starting it again ({found.logs})")
+                for what in found.revive():
+                    _say(f"{what}, starting it again ({found.logs})")
                 time.sleep(FAMILY_SECONDS)
     except KeyboardInterrupt:
         typer.echo("stopped")
+
+
+def warn_of_disk(settings: Settings) -> None:
+    """Everything waits on a full disk and nothing is lost; but who starts on one should know."""
+    found = health.disk(settings)
+    if found.level is not Level.OK:
+        typer.echo(f"{found.level}: {found.detail}; {found.remedy}", err=True)
 
 
 def _say(what: str) -> None:
@@ -52,7 +62,7 @@ def _greet(found: Running, settings: Settings) -> None:
         "Dagster": found.dagster_url,
         "API": f"{found.api_url}/status?campaign=TENANT.CAMPAIGN, {found.api_url}/metrics",
         "renderer": found.renderer_url,
-        "intake": f"{settings.objects / 'intake'}/TENANT/FOLDER/NAME.yaml, images beside it",
+        "intake": f"{settings.intake}/TENANT/FOLDER/NAME.yaml, images beside it",
         "logs": str(found.logs),
     }
     typer.echo("Reelwright runs; Ctrl-C stops it.")

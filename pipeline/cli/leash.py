@@ -1,8 +1,9 @@
 """A program that keeps one other program on a leash: it ends when whoever holds the leash lets go or dies.
 
-    python -m pipeline.cli.leash PROGRAM ARGUMENT...
+    python -m pipeline.cli.leash LOG PROGRAM ARGUMENT...
 
-Belongs here: ending a program and everything it started. Does not belong here: which programs (`processes`).
+Belongs here: ending a program and everything it started. Does not belong here: which programs (`processes`),
+or how its output is kept (`logs`).
 
 The holder keeps our standard input open; the system closes it when the holder ends, however it ends. We
 started in a session of our own, so that whatever the program left behind (a killed parent's workers) is found
@@ -17,19 +18,28 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import psutil
+
+from pipeline.cli.logs import Log
 
 LOOK_SECONDS = 0.2
 #: Dagster takes 3 to 8 seconds to end its four processes.
 STOP_SECONDS = 20.0
 LEFTOVER_SECONDS = 3.0
+KILLED = 128
 
 
-def main(program: Sequence[str]) -> int:
-    """The program's own exit status; 0 when it was ended by us."""
+def main(log: str, program: Sequence[str]) -> int:
+    """The program's own exit status, 128 and the signal's number where one killed it (as a shell says it);
+    0 when it was ended by us."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # an ignored one would be inherited by the program
-    child = subprocess.Popen(program, stdin=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert child.stdout is not None  # noqa: S101 - we asked for it
+    kept = Log(Path(log), child.stdout.fileno())
     released = _Release()
     while child.poll() is None and not released.is_true():
         continue
@@ -39,7 +49,8 @@ def main(program: Sequence[str]) -> int:
         _wait(child, STOP_SECONDS)
         status = 0
     end_session(os.getsid(0))
-    return status
+    kept.end()
+    return status if status >= 0 else KILLED - status
 
 
 class _Release:
@@ -96,4 +107,4 @@ def _send(process: psutil.Process, number: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

@@ -13,6 +13,8 @@ import os
 import signal
 import socket
 import sys
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +32,9 @@ from resources.database.migrate import migrate
 RENDERER_PORT = 8791
 #: Between two looks at whether Dagster's code server lives: each goes through all processes.
 FAMILY_SECONDS = 5.0
+_PORT_SETTINGS = {"--port": f"{PREFIX}DAGSTER_PORT", "--api-port": f"{PREFIX}API_PORT"}
+#: A program that ends so often within so long is not started again: something kills it.
+MOST_ENDS, ENDS_SECONDS = 6, 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Running:
     start: Callable[[Program], Child]
     programs: Sequence[Program]
     children: dict[str, Child] = field(default_factory=dict)
+    ends: dict[str, deque[float]] = field(default_factory=dict)  #: when each ended last, by its name
 
     def require_alive(self) -> None:
         for child in self.children.values():
@@ -54,17 +60,32 @@ class Running:
         wait_for_answer(child, program.port)
 
     def revive(self) -> Iterator[str]:
-        """Name what ended or lost a part, and start it again; NotAllowed when it does not come back.
+        """Say what ended or lost a part, and start it again; NotAllowed when it keeps ending.
 
         What was left of it ends first, its run workers too: their items come free with their leases.
         """
         for program in self.programs:
-            child = self.children[program.name]
-            if not program.is_whole(child):
-                yield program.name
+            while not program.is_whole(child := self.children[program.name]):
+                yield f"{program.name} {child.ending()}"
+                self._require_patience(child)
                 stop([child])
                 end_session(child.process.pid)  # where the leash itself was killed
-                self.bring_up(program)
+                self._start_again(program)
+
+    def _start_again(self, program: Program) -> None:
+        """What ends before it answers is looked at like what ends later; what never answers is refused."""
+        try:
+            self.bring_up(program)
+        except NotAllowed:
+            if self.children[program.name].process.poll() is None:
+                raise
+
+    def _require_patience(self, child: Child) -> None:
+        now = time.monotonic()
+        ends = self.ends.setdefault(child.name, deque(maxlen=MOST_ENDS))
+        ends.append(now)
+        if len(ends) == MOST_ENDS and now - ends[0] < ENDS_SECONDS:
+            raise child.gone(f"{child.ending()}, for the {MOST_ENDS}th time within {now - ends[0]:.0f} s")
 
     def stop(self) -> None:
         stop(list(self.children.values()))
@@ -168,9 +189,16 @@ def free_port(option: str, wanted: int) -> int:
             raise BadSettings(
                 option,
                 f"port {wanted} is in use",
-                f"stop what listens there, or give another port with {option}",
+                f"stop what listens there, or {_another_port(option)}",
             ) from error
         return int(probe.getsockname()[1])
+
+
+def _another_port(option: str) -> str:
+    """`make dev` takes no options: there a setting says it, or the command itself is called."""
+    if option in _PORT_SETTINGS:
+        return f"give another port with {_PORT_SETTINGS[option]}, or with {option}"
+    return f"take another with `.venv/bin/reelwright dev {option} 0`"
 
 
 def dagster_home(home: Path) -> Path:

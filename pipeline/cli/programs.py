@@ -7,6 +7,7 @@ works (`leash`).
 from __future__ import annotations
 
 import http.client
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +18,8 @@ from pathlib import Path
 
 import psutil
 
-from pipeline.cli.leash import session_of
+from pipeline.cli.leash import KILLED, session_of
+from pipeline.cli.logs import previous
 from pipeline.domain.errors import NotAllowed
 
 HOST = "127.0.0.1"
@@ -37,10 +39,25 @@ class Child:
     log: Path
 
     def require_alive(self) -> None:
-        """Raise NotAllowed, with the end of its log, when it ended by itself."""
+        """Raise NotAllowed, with how it ended and the end of its log, when it ended by itself."""
         if self.process.poll() is not None:
-            tail = "\n  ".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
-            raise NotAllowed(self.name, f"ended by itself\n  {tail}", f"read {self.log}")
+            raise self.gone(self.ending())
+
+    def gone(self, problem: str) -> NotAllowed:
+        """The refusal to go on without it: *problem*, and the end of its log."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        tail = "".join(f"\n  {line}" for line in lines[-TAIL_LINES:]) or "; its log is empty"
+        return NotAllowed(self.name, problem + tail, f"read {self.log}, then run `reelwright doctor`")
+
+    def ending(self) -> str:
+        """How it ended by itself, in words; what lost a part alone still runs."""
+        status = self.process.poll()
+        if status is None:
+            return "lost a part"
+        number = -status if status < 0 else status - KILLED
+        if number in set(signal.Signals):
+            return f"was killed by {signal.Signals(number).name} (exit status {KILLED + number})"
+        return f"ended by itself with exit status {status}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +79,10 @@ class Program:
 def start(name: str, argv: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path) -> Child:
     """A program on a leash, its output in *log*; the log of the start before is kept as NAME.previous.log."""
     if log.exists():
-        log.replace(log.with_suffix(".previous.log"))
-    with log.open("wb") as output:
+        log.replace(previous(log))
+    with log.open("ab") as output:  # what the leash itself has to say
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline.cli.leash", *argv],
+            [sys.executable, "-m", "pipeline.cli.leash", str(log), *argv],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-LEASH = [sys.executable, "-m", "pipeline.cli.leash"]
+LEASH = [sys.executable, "-m", "pipeline.cli.leash", os.devnull]
 #: Starts a child of its own, says both numbers, and lives on; `stubborn` ones hear no signal.
 FAMILY = """
 import os, signal, subprocess, sys, time
@@ -44,6 +44,14 @@ def test_a_program_that_ends_hands_its_status_on() -> None:
     leash = leashed(sys.executable, "-c", "raise SystemExit(7)")
 
     assert leash.wait(30) == 7
+    assert leash.stdin is not None
+    leash.stdin.close()
+
+
+def test_a_program_that_is_killed_hands_the_signal_on() -> None:
+    leash = leashed(sys.executable, "-c", "import os; os.kill(os.getpid(), 9)")
+
+    assert leash.wait(30) == 128 + signal.SIGKILL
     assert leash.stdin is not None
     leash.stdin.close()
 
@@ -88,8 +96,8 @@ def test_a_signal_lets_go_too(tmp_path: Path) -> None:
 
 def test_a_program_that_hears_no_signal_is_killed(tmp_path: Path) -> None:
     shorter = (
-        "import sys; from pipeline.cli import leash; leash.STOP_SECONDS = 0.5;"
-        "sys.exit(leash.main(sys.argv[1:]))"
+        "import os, sys; from pipeline.cli import leash; leash.STOP_SECONDS = 0.5;"
+        "sys.exit(leash.main(os.devnull, sys.argv[1:]))"
     )
     leash = subprocess.Popen(
         [sys.executable, "-c", shorter, sys.executable, "-c", FAMILY, str(tmp_path / "told"), "stubborn"],

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from pipeline.cli import health
+from pipeline.cli.dev import warn_of_disk
 from pipeline.cli.processes import (
     dagster_home,
     environment_of,
@@ -37,17 +39,34 @@ def test_after_its_end_the_next_one_may_start(tmp_path: Path) -> None:
             assert (tmp_path / "dev.lock").read_text() == str(os.getpid())
 
 
-def test_a_port_in_use_is_named_with_the_option_that_changes_it() -> None:
+def test_a_port_in_use_is_named_with_the_option_and_the_setting_that_change_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(BadSettings, match=f"port {port} is in use") as refusal:
-            free_port("--port", port)
+        remedies = {}
+        for option in ("--port", "--api-port", "--renderer-port"):
+            with pytest.raises(BadSettings, match=f"port {port} is in use") as refusal:
+                free_port(option, port)
+            remedies[option] = refusal.value.remedy
 
-    assert "--port" in refusal.value.remedy
+    assert all(option in remedy for option, remedy in remedies.items())
+    assert "REELWRIGHT_DAGSTER_PORT" in remedies["--port"]
+    assert "REELWRIGHT_API_PORT" in remedies["--api-port"]
 
 
 def test_port_zero_takes_a_free_one() -> None:
     assert free_port("--port", 0) > 0
+
+
+def test_an_almost_full_disk_is_said_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warn_of_disk(Settings(home=tmp_path))
+    roomy = capsys.readouterr().err
+    monkeypatch.setattr(health, "LOW_BYTES", 2**80)
+    warn_of_disk(Settings(home=tmp_path))
+
+    assert roomy == ""
+    assert capsys.readouterr().err.startswith("warn: ")
 
 
 def test_dagsters_folder_gets_the_projects_configuration(tmp_path: Path) -> None:
@@ -88,7 +107,9 @@ def test_a_program_that_ends_at_once_is_named_with_the_end_of_its_log(tmp_path: 
     broken = [sys.executable, "-c", "raise SystemExit('no such workspace')"]
     child = start("dagster", broken, dict(os.environ), tmp_path, tmp_path / "dagster.log")
     try:
-        with pytest.raises(NotAllowed, match="dagster: ended by itself\n  no such workspace"):
+        with pytest.raises(
+            NotAllowed, match="dagster: ended by itself with exit status 1\n  no such workspace"
+        ):
             wait_for_answer(child, free_port("--port", 0))
     finally:
         stop([child])
