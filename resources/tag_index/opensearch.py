@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -21,18 +22,16 @@ from pipeline.domain.errors import IndexMismatch, IndexUnavailable
 from pipeline.domain.tags import Query
 from resources.tag_index import opensearch_layout as layout
 from resources.tag_index import opensearch_queries as queries
-from resources.tag_index.opensearch_bulk import bulks, write, write_beside
+from resources.tag_index.opensearch_bulk import Write, write, write_beside, written
 from resources.tag_index.opensearch_errors import named_refusal, named_trouble
 from resources.tag_index.protocol import (
     BOTH_STANDINGS,
     MAX_PAGE,
     Change,
     Entry,
-    Outcome,
     Page,
     Standing,
     WriteResult,
-    change_problem,
 )
 
 TIMEOUT_SECONDS = 30.0
@@ -100,25 +99,18 @@ class OpenSearchTagIndex:
         self._is_checked = True
 
     def put(self, changes: Sequence[Change]) -> tuple[WriteResult, ...]:
-        problems = [change_problem(change) for change in changes]
-        good = [change for change, problem in zip(changes, problems, strict=True) if problem is None]
-        written = iter(self._write(good) if good else ())
-        return tuple(
-            next(written) if problem is None else WriteResult(change.entry_id, Outcome.REFUSED, problem)
-            for change, problem in zip(changes, problems, strict=True)
-        )
-
-    def _write(self, changes: Sequence[Change]) -> list[WriteResult]:
+        if not changes:
+            return ()
         self._ready()
-        results: list[WriteResult] = []
         with named_trouble():
-            is_rebuilt = self._client.indices.exists_alias(name=filling(self._alias))
-            for bulk in bulks(changes):
-                if is_rebuilt:
-                    results += write_beside(self._client, filling(self._alias), self._alias, bulk)
-                else:
-                    results += write(self._client, self._alias, bulk)
-        return results
+            return tuple(written(changes, self._writer()))
+
+    def _writer(self) -> Write:
+        """To the live index, and to the one that is being filled beside it."""
+        beside = filling(self._alias)
+        if self._client.indices.exists_alias(name=beside):
+            return partial(write_beside, self._client, beside, self._alias)
+        return partial(write, self._client, self._alias)
 
     def get(self, tenant: str, entry_ids: Sequence[str]) -> Mapping[str, Entry]:
         """As searches see them: an entry that is written and not visible yet is absent."""

@@ -6,7 +6,7 @@ Belongs here: how changes are written, to one index or to two. Does not belong h
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from opensearchpy import OpenSearch
 
 from resources.tag_index.opensearch_errors import write_result
 from resources.tag_index.opensearch_layout import document, document_id
-from resources.tag_index.protocol import Change, WriteResult
+from resources.tag_index.protocol import Change, Outcome, WriteResult, change_problem
 
 #: Servers refuse requests above 100 MB; a character has four bytes at most.
 MAX_BULK_CHARACTERS = 8 * 2**20
@@ -23,9 +23,23 @@ _ITEMS = "items.*.status,items.*.error.type,items.*.error.reason"
 _encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
+Write = Callable[["Bulk"], list[WriteResult]]
+
+
 class Bulk(NamedTuple):
     entry_ids: Sequence[str]
     lines: str
+
+
+def written(changes: Sequence[Change], write: Write) -> list[WriteResult]:
+    """Results in order: those that no index takes are refused here, as one could refuse a whole request."""
+    results = [
+        None if problem is None else WriteResult(change.entry_id, Outcome.REFUSED, problem)
+        for change, problem in ((change, change_problem(change)) for change in changes)
+    ]
+    good = [change for change, refused in zip(changes, results, strict=True) if refused is None]
+    taken = iter([result for bulk in bulks(good) for result in write(bulk)])
+    return [next(taken) if refused is None else refused for refused in results]
 
 
 def bulks(changes: Sequence[Change]) -> Iterator[Bulk]:

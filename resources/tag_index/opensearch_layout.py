@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -58,6 +59,10 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 )
 
 
+#: Campaigns have the same tags again and again.
+_exact = lru_cache(2**15)(exact)
+
+
 def new_index(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The body that creates an index of this layout; the caller's own."""
     mappings = {**deepcopy(dict(MAPPING)), "_meta": {"layout": LAYOUT, **meta}}
@@ -73,7 +78,7 @@ def document(change: Change) -> dict[str, Any]:
     held = {"tenant": change.tenant, "entry_id": change.entry_id, "version": change.version}
     if isinstance(change, Tombstone):
         return {**held, "standing": TOMBSTONE}
-    pairs = {(name, exact(value)) for name, values in change.tags.items() for value in values}
+    pairs = {(name, _exact(value)) for name, values in change.tags.items() for value in values}
     return {
         **held,
         "rendition": change.rendition_id,

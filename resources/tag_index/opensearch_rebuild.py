@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from opensearchpy import OpenSearch
@@ -17,7 +18,7 @@ from opensearchpy.exceptions import RequestError
 
 from pipeline.domain.errors import IndexUnavailable
 from resources.tag_index.opensearch import client, described, filling
-from resources.tag_index.opensearch_bulk import bulks, write
+from resources.tag_index.opensearch_bulk import write, written
 from resources.tag_index.opensearch_errors import named_trouble
 from resources.tag_index.opensearch_layout import LAYOUT, new_index, refuse_plain_index
 from resources.tag_index.protocol import Change, WriteResult
@@ -55,11 +56,7 @@ class IndexRebuild:
     def fill(self, changes: Sequence[Change]) -> list[WriteResult]:
         """Write to the new index alone; what writers wrote there meanwhile is newer and stays."""
         with named_trouble():
-            return [
-                result
-                for bulk in bulks(changes)
-                for result in write(self._client, self._filling, bulk, is_shown=False)
-            ]
+            return written(changes, partial(write, self._client, self._filling, is_shown=False))
 
     def filled_to(self, entry_id: str) -> None:
         """Note that every entry up to *entry_id* is in, so that a later rebuild goes on behind it."""

@@ -8,6 +8,7 @@ here: how text becomes tokens and tags exact (`pipeline.domain.tags`), or what t
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -158,7 +159,7 @@ def _entry_problem(entry: Entry) -> str | None:
         if len(getattr(entry, name)) > MAX_FIELD_CHARACTERS:
             return f"{name} is longer than {MAX_FIELD_CHARACTERS} characters"
     for name, values in entry.tags.items():
-        problem = tag_name_problem(name) or next(filter(None, map(tag_problem, values)), None)
+        problem = tag_name_problem(name) or next(filter(None, map(_tag_problem, values)), None)
         if problem:
             return f"tag {name} {problem}"
     return text_problem(entry.text)
@@ -175,5 +176,15 @@ def text_problem(text: tuple[str, ...]) -> str | None:
     """Why *text* is not made of ready tokens; None when it is."""
     if len(text) > MAX_TOKENS:
         return f"text has more than {MAX_TOKENS} tokens"
-    unready = next((token for token in text if tokens(token) != (token,)), None)
+    unready = next((token for token in text if not _is_ready(token)), None)
     return None if unready is None else f"text holds {unready[:20]!r}, which is no ready token"
+
+
+#: Campaigns say the same words again and again, and looking at each character costs more than sending it.
+_REMEMBERED = 2**15
+_tag_problem = functools.lru_cache(_REMEMBERED)(tag_problem)
+
+
+@functools.lru_cache(_REMEMBERED)
+def _is_ready(token: str) -> bool:
+    return tokens(token) == (token,)
