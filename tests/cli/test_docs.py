@@ -97,7 +97,7 @@ def test_every_setting_is_in_the_readme_under_both_its_names() -> None:
 
 
 def test_every_recipe_that_a_page_names_is_in_the_makefile() -> None:
-    recipes = set(re.findall(r"(?m)^([a-z]+):", _page("Makefile")))
-    named = {word for page in PAGES for word in re.findall(r"(?m)(?:`|^\$ )make ([a-z]+)", _page(page))}
+    recipes = set(re.findall(r"(?m)^([a-z-]+):", _page("Makefile")))
+    named = {word for page in PAGES for word in re.findall(r"(?m)(?:`|^\$ )make ([a-z-]+)", _page(page))}
 
     assert named <= recipes

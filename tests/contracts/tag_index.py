@@ -244,6 +244,17 @@ class TagIndexContract:
         assert found(index, Query(), "elsewhere") == set()
         assert found(index, Query(), "") == set()
 
+    def test_a_cursor_of_another_tenant_shows_nothing_of_it(self, index: TagIndex) -> None:
+        index.put(
+            [entry(str(n), tenant=who, created_at=n) for who in (NORTHWIND, SOUTHWIND) for n in range(9)]
+        )
+        first = index.search(NORTHWIND, Query(), limit=2)
+        second = index.search(NORTHWIND, Query(), limit=2, after=first.cursor)
+
+        for cursor in (first.cursor, second.cursor):
+            page = index.search(SOUTHWIND, Query(), after=cursor)
+            assert {hit.tenant for hit in page.hits} <= {SOUTHWIND}
+
     def test_exact_tags_match_whole_values_only(self, index: TagIndex) -> None:
         given = case("os_tags")
         refused = index.put([entry(doc["id"], tags={"tag": tuple(doc["tags"])}) for doc in given["docs"]])
