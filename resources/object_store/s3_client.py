@@ -12,16 +12,16 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
 from pipeline.domain.bucket import Bucket
 from pipeline.domain.errors import BadKey
 from resources.object_store.protocol import MAX_KEY_BYTES, check_key
-from resources.object_store.s3_errors import code_of, meaning_of, unavailable
+from resources.object_store.s3_errors import TROUBLE, CutAnswer, code_of, meaning_of, unavailable
 
 #: First segment of keys that the store keeps for itself; no tenant begins with a dot.
 RESERVED = ".reelwright"
@@ -29,6 +29,22 @@ ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.2
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0
+
+#: Without these a success is no whole answer.
+_MUST_HOLD: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "head_object": frozenset({"ETag", "ContentLength", "LastModified"}),
+        "get_object": frozenset({"ETag", "ContentLength"}),
+        "put_object": frozenset({"ETag"}),
+        "create_multipart_upload": frozenset({"UploadId"}),
+        "upload_part": frozenset({"ETag"}),
+        "complete_multipart_upload": frozenset({"ETag"}),
+        "list_objects_v2": frozenset({"IsTruncated"}),
+        "list_object_versions": frozenset({"IsTruncated"}),
+        "list_multipart_uploads": frozenset({"IsTruncated"}),
+        "list_parts": frozenset({"IsTruncated"}),
+    }
+)
 
 Body = Callable[[], AbstractContextManager[BinaryIO]]
 
@@ -79,7 +95,7 @@ class Client:
         while True:
             try:
                 return self._once(call, body, wanted)
-            except (ClientError, BotoCoreError) as error:
+            except TROUBLE as error:
                 if code_of(error) in expects:
                     raise Answered(code_of(error)) from error
                 meaning = meaning_of(error)
@@ -94,7 +110,9 @@ class Client:
         with nullcontext() if body is None else body() as stream:
             sent = wanted if stream is None else {**wanted, "Body": stream}
             answer: dict[str, Any] = getattr(self._calls, call)(**self._always, **sent)
-            return answer
+        if not _MUST_HOLD.get(call, frozenset()) <= answer.keys():
+            raise CutAnswer(call=call)
+        return answer
 
     def pauses(self, attempts: int | None = None) -> Iterator[float]:
         """Seconds before each try after the first: doubled, and spread so that workers do not march."""
@@ -106,7 +124,7 @@ class Client:
         """Errors of a single use of the library, in our words."""
         try:
             yield
-        except (ClientError, BotoCoreError) as error:
+        except TROUBLE as error:
             meaning = meaning_of(error)
             if meaning is None:
                 raise

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from botocore import exceptions as sdk
+from botocore.parsers import ResponseParserError
 
 from pipeline.domain.bucket import Bucket
 from pipeline.domain.errors import StoreUnavailable
@@ -36,6 +37,20 @@ NOT_WHOLE = frozenset(
 IN_THE_WAY = frozenset(
     {"KeyTooLongError", "KeyTooLong", "ObjectParentIsFile", "ExistingObjectIsDirectory", "InvalidURI"}
 )
+
+
+class CutAnswer(sdk.BotoCoreError):  # type: ignore[misc]  # the library has no types
+    """A success without what it must hold: the connection ended within its headers.
+
+    Python's HTTP client takes what came of the headers for all of them. Without its length a body ends where
+    the connection does, and a list without a body would read as an empty bucket.
+    """
+
+    fmt = "the answer to {call} was cut"
+
+
+#: What the client library raises besides bugs.
+TROUBLE = (sdk.ClientError, sdk.BotoCoreError, ResponseParserError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +131,8 @@ SDK_ERRORS: tuple[tuple[type[Exception], Meaning], ...] = (
     (sdk.ConnectionError, _LOST),  # its own, not Python's: refused, no such name, timed out, proxy
     (sdk.HTTPClientError, _LOST),
     (sdk.IncompleteReadError, _LOST),
+    (CutAnswer, _LOST),
+    (ResponseParserError, _LOST),  # XML that ends early, or a page of some gateway
 )
 
 

@@ -9,7 +9,7 @@ import base64
 import io
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, cast
 
@@ -68,7 +68,7 @@ def read_range(client: Client, key: str, start: int, length: int) -> bytes:
     pauses = client.pauses()
     while True:
         try:
-            with client.ask("get_object", wanted, expects=ABSENT | PAST_THE_END)["Body"] as body:
+            with closing(client.ask("get_object", wanted, expects=ABSENT | PAST_THE_END)["Body"]) as body:
                 return bytes(body.read())
         except Answered as said:
             if said.code in PAST_THE_END:

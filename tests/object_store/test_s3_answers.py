@@ -19,6 +19,7 @@ from tests.object_store.s3_stub import BUCKET, PROOF, TAKEN, Said, Stub, stub
 
 PUT = f"PUT /{BUCKET}/{KEY}"
 HEAD = f"HEAD /{BUCKET}/{KEY}"
+EMPTY = b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"
 CONFLICT = Said(409, "ConditionalRequestConflict")
 
 
@@ -103,6 +104,7 @@ def test_an_error_in_the_body_of_a_200_is_an_error(told: Stub, video: Path) -> N
     path = f"/{BUCKET}/{KEY}"
     begun = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
     told.say(HEAD, Said(404))
+    told.say(f"GET /{BUCKET}", Said(body=EMPTY))
     told.say(f"POST {path}?uploads", Said(body=begun.encode()))
     told.say(f"POST {path}?uploadId=u", Said(200, "InternalError"))
 
@@ -225,7 +227,7 @@ def test_what_a_head_cannot_say_is_asked_for_in_words(
 
 def test_a_bucket_that_lists_and_does_not_show_is_not_an_empty_one(told: Stub, store: S3Store) -> None:
     told.say(HEAD, Said(403))
-    told.say(f"GET /{BUCKET}", Said(body=b"<ListBucketResult></ListBucketResult>"))
+    told.say(f"GET /{BUCKET}", Said(body=EMPTY))
 
     with pytest.raises(StoreUnavailable) as caught:
         store.exists(KEY)
@@ -239,6 +241,15 @@ def test_a_key_that_the_server_cannot_hold_is_refused_by_name(
 
     with pytest.raises(BadKey):
         put(store, video)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html></html>", EMPTY[:40], b"upstream is gone"])
+def test_what_is_no_list_is_no_empty_bucket(told: Stub, store: S3Store, body: bytes) -> None:
+    told.say(f"GET /{BUCKET}", Said(body=body))
+
+    with pytest.raises(StoreUnavailable) as caught:
+        list(store.list(""))
+    assert caught.value.reason in {"unreachable", "busy"}
 
 
 def test_the_store_keeps_its_own_keys_to_itself(store: S3Store) -> None:

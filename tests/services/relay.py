@@ -28,6 +28,7 @@ class Order:
     cut_answer_at: int | None = None  #: … of the answer
     delay_seconds: float = 0.0  #: before the answer comes
     spoil: bool = False  #: one byte of the body is changed on the way
+    answer: bytes = b""  #: said in place of the server, which hears nothing of the request
 
 
 @dataclass
@@ -91,6 +92,14 @@ class _Pair:
                     break
         self._end()
 
+    def _say(self, answer: bytes) -> bool:
+        """And hear the request to its end, or the answer would be lost with the connection."""
+        self.client.sendall(answer)
+        self.client.shutdown(socket.SHUT_WR)
+        while self.client.recv(1 << 16):
+            pass
+        return False
+
     def _pass_on(self, data: bytes) -> bool:
         body_at = 0
         for head in _HEAD.finditer(data):
@@ -98,6 +107,8 @@ class _Pair:
             self.sent = self.answered = 0
             body_at = head.end()
         order = self.order
+        if order and order.answer:
+            return self._say(order.answer)
         if order and order.spoil and len(data) > body_at:
             data, order.spoil = data[:-1] + bytes([data[-1] ^ 1]), False
         if order and order.cut_request_at is not None and self.sent + len(data) > order.cut_request_at:
