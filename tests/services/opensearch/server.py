@@ -259,6 +259,7 @@ def _java(home: Path) -> Path:
 
 def _reachable(home: Path, root: Path) -> Path:
     """*home*, or a copy in *root* when the other account cannot enter a folder above it, as often /root."""
+    home = home.resolve()
     if os.geteuid() != 0 or all(folder.stat().st_mode & 0o001 for folder in (home, *home.parents)):
         return home
     return Path(shutil.copytree(home, root / "home", symlinks=True))

@@ -23,6 +23,7 @@ from resources.tag_index.opensearch_rebuild import IndexRebuild
 from resources.tag_index.protocol import Entry, Outcome, TagIndex, Tombstone, WriteResult
 from tests.contracts.tag_index import NORTHWIND, entry, found, outcomes
 from tests.services.opensearch.server import Server
+from tests.services.relay import Relay
 
 BLOCK = "index.blocks.read_only_allow_delete"
 
@@ -91,6 +92,27 @@ def test_a_server_killed_in_the_middle_of_a_bulk_loses_nothing_that_it_reported(
     again = index.put(told)
     assert all(result.is_done for result in again)
     assert index.search(NORTHWIND, Query()).total == len(told)
+
+
+@pytest.mark.parametrize("spoilt", [{"lose_answer": True}, {"cut_answer_at": 20}, {"cut_request_at": 400}])
+def test_a_bulk_whose_answer_is_lost_is_told_again_and_done_once(
+    opensearch: Server, alias: str, index: OpenSearchTagIndex, spoilt: Any
+) -> None:
+    relay = Relay(("127.0.0.1", opensearch.port))
+    through = OpenSearchTagIndex(client(relay.endpoint), alias)
+    bulk = [entry(str(n)) for n in range(20)]
+    through.check()
+    relay.order(f"POST /{alias}/_bulk", times=2, **spoilt)
+    try:
+        with pytest.raises(IndexUnavailable, match="is not reached|no answer that can be read"):
+            through.put(bulk)
+        relay.order(f"POST /{alias}/_bulk", times=1, **spoilt)
+        again = through.put(bulk)
+    finally:
+        relay.close()
+
+    assert all(result.is_done for result in again)
+    assert found(index, Query()) == {str(n) for n in range(20)}
 
 
 def test_a_full_disk_takes_nothing_names_why_and_is_searched_on(
