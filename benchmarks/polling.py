@@ -12,6 +12,7 @@ by the HTTP library alone.
 from __future__ import annotations
 
 import asyncio
+import gc
 import subprocess
 import sys
 import threading
@@ -42,6 +43,7 @@ HOUR = 3_600_000_000
 
 def benchmark() -> Iterator[Figure]:
     with each_database() as benches, _slow_provider() as port:
+        gc.freeze()  # as the code server does with what it loaded; both sides gain
         for bench in benches:
             yield from _of(bench, port)
 

@@ -83,8 +83,10 @@ class LastSeen:
     @staticmethod
     def load(text: str | None) -> LastSeen:
         """What `dump` wrote; anything else counts as never seen, so that an older row cannot stop a poll."""
+        if not text:
+            return LastSeen()
         try:
-            row = json.loads(text or "{}")
+            row = json.loads(text)
             since = row.get("since")
             return LastSeen(
                 str(row.get("key", "")),

@@ -15,7 +15,6 @@ import sqlalchemy as sa
 
 from pipeline.domain.observations import Observation
 from resources.database.database import Transaction
-from resources.database.schema import observations
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,17 @@ _LOOKS = {
 #: SQLite must find the rows by their key, not by the index on `state`, which holds every running job.
 _STATE = {"sqlite": "+attempts.state", "postgresql": "attempts.state"}
 
+_RECORD = {
+    dialect: sa.text(
+        f"WITH looked AS ({looks}) "  # noqa: S608 - our own two texts
+        "UPDATE attempts SET poll_count = looked.polls, next_poll_at = looked.next_at, "
+        "last_observation = looked.seen, lease_until = 0, lease_owner = NULL FROM looked "
+        "WHERE attempts.id = looked.id AND attempts.lease_token = looked.token "
+        f"AND {_STATE[dialect]} = 'generating' RETURNING attempts.id"
+    )
+    for dialect, looks in _LOOKS.items()
+}
+
 
 def record_looks(tx: Transaction, looks: Sequence[Look]) -> int:
     """Write *looks* that are still leased by us and give their leases back; returns how many were."""
@@ -52,34 +62,28 @@ def record_looks(tx: Transaction, looks: Sequence[Look]) -> int:
         (look.attempt, look.lease_token, look.poll_count, look.next_poll_at, look.last_observation)
         for look in looks
     ]
-    dialect = tx.connection.dialect.name
-    statement = sa.text(
-        f"WITH looked AS ({_LOOKS[dialect]}) "  # noqa: S608 - our own two texts
-        "UPDATE attempts SET poll_count = looked.polls, next_poll_at = looked.next_at, "
-        "last_observation = looked.seen, lease_until = 0, lease_owner = NULL FROM looked "
-        "WHERE attempts.id = looked.id AND attempts.lease_token = looked.token "
-        f"AND {_STATE[dialect]} = 'generating' RETURNING attempts.id"
+    found = tx.connection.execute(_RECORD[tx.connection.dialect.name], {"rows": json.dumps(rows)})
+    return len(found.all())
+
+
+_OBSERVATIONS = {
+    dialect: sa.text(
+        "INSERT INTO observations (tenant, attempt, handle, standing, word, outcome_class, reason, at) "  # noqa: S608 - our own two texts
+        f"SELECT {', '.join(taken.format(place) for place in range(7))}, CAST(:at AS bigint) FROM {rows}"
     )
-    return len(tx.connection.execute(statement, {"rows": json.dumps(rows)}).all())
+    for dialect, (taken, rows) in {
+        "sqlite": ("json_extract(value,'$[{}]')", "json_each(:rows)"),
+        "postgresql": ("value->>{}", "json_array_elements(CAST(:rows AS json))"),
+    }.items()
+}
 
 
 def record_observations(tx: Transaction, seen: Sequence[tuple[sa.Row[Any], Observation]]) -> None:
     """Keep observations that say something new about their attempt."""
     if not seen:
         return
-    tx.connection.execute(
-        sa.insert(observations),
-        [
-            {
-                "tenant": row.tenant,
-                "attempt": row.id,
-                "handle": observation.handle,
-                "standing": str(observation.standing),
-                "word": observation.word,
-                "outcome_class": observation.outcome and str(observation.outcome),
-                "reason": observation.reason,
-                "at": tx.now,
-            }
-            for row, observation in seen
-        ],
-    )
+    rows = [
+        (row.tenant, row.id, one.handle, one.standing, one.word, one.outcome, one.reason) for row, one in seen
+    ]
+    statement = _OBSERVATIONS[tx.connection.dialect.name]
+    tx.connection.execute(statement, {"rows": json.dumps(rows), "at": tx.now})

@@ -42,9 +42,9 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (
 _Addresses = Sequence[tuple[Any, Any, int, str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """An origin, and what of a request to it never changes."""
+    """An origin, and what of a request to it never changes. One object an origin, compared as such."""
 
     key: str
     host: str

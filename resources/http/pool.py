@@ -42,7 +42,10 @@ class Pool:
 
     async def answer_to(self, place: Place, method: str, request: bytes, *, deadline: float) -> WholeAnswer:
         """The answer to *request*; NeverConnected, or Unanswered when it may have been taken."""
-        await self._turn(deadline)
+        if self._turns.locked():
+            await self._turn(deadline)
+        else:
+            await self._turns.acquire()
         try:
             if method in KEPT and (kept := self._kept(place)) is not None:
                 try:
@@ -64,9 +67,6 @@ class Pool:
         await self._roads.close()
 
     async def _turn(self, deadline: float) -> None:
-        if not self._turns.locked():
-            await self._turns.acquire()
-            return
         try:
             async with asyncio.timeout_at(deadline):
                 await self._turns.acquire()

@@ -16,6 +16,9 @@ from typing import Any, NoReturn
 from pipeline.domain.errors import RemoteUnavailable
 
 MAX_DEPTH = 64
+#: How `json.detect_encoding` knows it, for the beginning that nearly every answer has.
+_IS_UTF8 = re.compile(rb"[{\[][^\0]")
+_BREAKS = re.compile(r"[\s-]+")
 _HANDLE = re.compile(r"[!-~]{1,200}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -27,10 +30,12 @@ def read_json(body: bytes) -> Any:
     last one counts.
     """
     try:
-        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
+        encoding = "utf-8" if _IS_UTF8.match(body) else json.detect_encoding(body)
+        value = _DECODER.decode(body.decode(encoding, "surrogatepass"))
     except (ValueError, RecursionError) as error:
         raise RemoteUnavailable("unreadable", "the answer is not JSON that can be read") from error
-    if _depth(value) > MAX_DEPTH:
+    may_be_deep = body.count(b"{") + body.count(b"[") > MAX_DEPTH
+    if may_be_deep and _depth(value) > MAX_DEPTH:
         raise RemoteUnavailable("unreadable", f"the answer nests deeper than {MAX_DEPTH} levels")
     return value
 
@@ -54,6 +59,10 @@ def _finite(text: str) -> float:
     return number
 
 
+#: Made once: `json.loads` would make a scanner of its own for each answer.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
 def _depth(value: Any) -> int:
     level, depth = [value], 0
     while level and depth <= MAX_DEPTH:
@@ -72,13 +81,19 @@ def _children(value: Any) -> list[Any]:
 
 def evidence(value: Any, limit: int = 200) -> str:
     """A foreign value as text that is safe to store and to show: printable, at most *limit* characters."""
-    text = value if isinstance(value, str) else "" if value is None else str(value)[: limit * 2]
-    return "".join(character if character.isprintable() else " " for character in text[:limit]).strip()
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else str(value)[: limit * 2]
+    cut = text[:limit]
+    if not cut.isprintable():
+        cut = "".join(character if character.isprintable() else " " for character in cut)
+    return cut.strip()
 
 
 def word(value: Any) -> str:
     """A status word for looking up in a table: lower case, `_` for spaces and dashes (C46)."""
-    return re.sub(r"[\s-]+", "_", evidence(value, 100).lower())
+    said = evidence(value, 100).lower()
+    return said if said.isalnum() else _BREAKS.sub("_", said)
 
 
 def handle_of(value: Any) -> str | None:

@@ -96,10 +96,7 @@ class LocalProvider:
         return self._read_submission(answer)
 
     async def look_up(self, client: HttpClient, handles: Sequence[str]) -> Sequence[Observation]:
-        async def ask(handle: str) -> Observation:
-            return await self._look(client, handle)
-
-        return await ask_each(handles, ask, self._pace)
+        return await ask_each(handles, lambda handle: self._look(client, handle), self._pace)
 
     async def find(
         self,
@@ -108,10 +105,9 @@ class LocalProvider:
         *,
         since: datetime,  # noqa: ARG002 - a look-up by reference needs no window
     ) -> LookUpAnswer:
-        async def ask(reference: str) -> LookUpAnswer:
-            return await self.listing(client, {"reference": reference})
-
-        answers = await ask_each(references, ask, self._pace)
+        answers = await ask_each(
+            references, lambda reference: self.listing(client, {"reference": reference}), self._pace
+        )
         wanted = frozenset(references)
         found = tuple(one for answer in answers for one in answer.found if one.reference in wanted)
         return LookUpAnswer(found, all(answer.complete for answer in answers))
@@ -208,9 +204,10 @@ class LocalProvider:
             output = {"url": output}
         if not isinstance(output, dict) or not isinstance(output.get("url"), str):
             return ()
+        url = output["url"]
         return (
             UrlOutput(
-                urljoin(self._base + "/", output["url"]),
+                url if url.startswith(("http://", "https://")) else urljoin(self._base + "/", url),
                 expires_at=time_of(output.get("expires_at")),
                 size_bytes=count_of(output.get("size_bytes")),
                 sha256=sha256_of(output.get("sha256")),

@@ -47,6 +47,15 @@ def test_what_is_no_sound_json_is_unreadable(body: bytes) -> None:
     assert error.value.reason == "unreadable"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32-le"])
+def test_every_encoding_of_json_is_read(encoding: str) -> None:
+    assert read_json('["ü"]'.encode(encoding)) == ["ü"]
+
+
+def test_many_brackets_side_by_side_are_not_deep() -> None:
+    assert read_json(b"[" + b"[]," * 1000 + b"{}]")[-1] == {}
+
+
 def test_of_duplicate_keys_the_last_one_counts() -> None:
     assert read_object(b'{"status": "queued", "status": "running"}') == {"status": "running"}
 

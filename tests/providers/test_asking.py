@@ -34,6 +34,20 @@ def test_starts_are_spaced_to_the_rate() -> None:
     assert starts[-1] - starts[0] >= 0.19
 
 
+def test_no_start_comes_before_its_place_in_the_rate() -> None:
+    async def ask(item: int) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def scene() -> list[float]:
+        begun = asyncio.get_running_loop().time()
+        return [start - begun for start in await ask_each(range(300), ask, Pace(1000, 40))]
+
+    starts = asyncio.run(scene())
+
+    assert all(start >= number / 1000 - 0.002 for number, start in enumerate(starts))
+    assert starts[-1] < 1
+
+
 def test_nothing_to_ask_asks_nothing() -> None:
     async def ask(item: int) -> int:
         raise AssertionError

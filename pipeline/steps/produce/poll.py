@@ -130,18 +130,12 @@ class Polling:
     def look_at(self, rows: Sequence[sa.Row[Any]], asking: _Asking, report: PollReport) -> None:
         """Ask about leased *rows* and commit the answers in one transaction."""
         seen = asking.about(self.terms.name, rows)
-        with self.database.reading() as connection:
-            seconds = durations_of(connection, rows)
-        counts = self.database.run(lambda tx: self.record(tx, rows, seen, seconds))
+        counts = self.database.run(lambda tx: self.record(tx, rows, seen))
         report.looks += len(rows)
         report.counts += counts
 
     def record(
-        self,
-        tx: Transaction,
-        rows: Sequence[sa.Row[Any]],
-        seen: Sequence[Observation],
-        seconds: Mapping[str, int],
+        self, tx: Transaction, rows: Sequence[sa.Row[Any]], seen: Sequence[Observation]
     ) -> Counter[str]:
         """Commit one observation a row: moves, overdue facts, and plain looks."""
         now = datetime.fromtimestamp(tx.now / SECOND, UTC)
@@ -155,7 +149,7 @@ class Polling:
         duplicates = sum(not decision.is_new_evidence for _, _, decision in judged)
         if duplicates:
             count_up(tx, "observation_unchanged", "*", duplicates)
-        return self._move(tx, moved, seconds) + self._stay(tx, stayed)
+        return self._move(tx, moved) + self._stay(tx, stayed)
 
     def _facts(self, row: sa.Row[Any]) -> PollFacts:
         return PollFacts(
@@ -172,11 +166,9 @@ class Polling:
         )
 
     def _move(
-        self,
-        tx: Transaction,
-        moved: Sequence[tuple[sa.Row[Any], Observation, Decision]],
-        seconds: Mapping[str, int],
+        self, tx: Transaction, moved: Sequence[tuple[sa.Row[Any], Observation, Decision]]
     ) -> Counter[str]:
+        seconds = durations_of(tx.connection, [row for row, _, _ in moved]) if moved else {}
         endings = [
             Ending(self._ending(tx, row, observation, decision, seconds[row.rendition]), decision.hold)
             for row, observation, decision in moved
