@@ -21,7 +21,7 @@ from benchmarks.figures import Figure
 
 NAMES = ("transitions", "claims", "polling", "product")
 #: What a server must be downloaded for.
-BY_NAME_ALONE = ("opensearch",)
+BY_NAME_ALONE = ("opensearch", "s3")
 
 
 def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figure]]]:
@@ -31,6 +31,7 @@ def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figur
         "polling": polling.benchmark,
         "product": lambda: whole_product.benchmark(sizes),
         "opensearch": _opensearch,
+        "s3": _s3,
     }
 
 
@@ -38,6 +39,12 @@ def _opensearch() -> Iterator[Figure]:
     from benchmarks import opensearch  # its client is installed for production
 
     return opensearch.benchmark()
+
+
+def _s3() -> Iterator[Figure]:
+    from benchmarks import s3_upload  # as above
+
+    return s3_upload.benchmark()
 
 
 def main() -> int:
