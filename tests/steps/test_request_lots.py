@@ -86,6 +86,26 @@ def test_a_few_items_wait_while_an_earlier_stage_brings_more_but_not_for_ever(
     assert request_lots(due) == [Lot(Stage.RETRIEVE, 1)]
 
 
+def test_a_few_items_wait_for_an_earlier_stage_that_begins_now(due: Database, clock: Clock) -> None:
+    rows.rendition(due, "northwind.spring", "r-2")
+    rows.attempt(due, "northwind.spring", "r-2", state="stored", next_action_at=NOON)
+
+    assert request_lots(due) == [Lot(Stage.RETRIEVE, 1)]
+    clock.pass_seconds(PATIENCE_SECONDS)
+    assert request_lots(due) == [Lot(Stage.DERIVE, 1)]
+
+
+def test_an_ingest_that_begins_now_keeps_nobody_waiting(due: Database) -> None:
+    revision = {
+        "id": "northwind.spring/r1", "tenant": "northwind", "campaign": "northwind.spring", "number": 1,
+        "creative": {}, "creative_sha256": "c", "state": "approved", "submit_mode": "auto", "actor": "ada",
+        "created_at": NOON, "receipt_due_at": NOON,
+    }  # fmt: skip
+    rows.insert(due, schema.revisions, revision)
+
+    assert request_lots(due) == [Lot(Stage.INGEST, 1), Lot(Stage.RETRIEVE, 1)]
+
+
 def test_a_later_stage_keeps_no_earlier_one_waiting(due: Database) -> None:
     open_lots(due, [Stage.DERIVE])
 

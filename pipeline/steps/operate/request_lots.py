@@ -17,7 +17,7 @@ from resources.database.lots import Lot, begun_lots, busy_stages, end_lot, reque
 
 #: Lots of one stage at a time; a second one could take nothing that the first does not.
 LOTS_A_STAGE = 1
-#: While a lot of an earlier stage is open, a stage waits for this many items: a run costs seconds to start …
+#: While a lot of an earlier stage is open or begins, a stage waits for this many items: a run costs seconds …
 WORTH_A_RUN = 500
 #: … but no item waits longer than this for company.
 PATIENCE_SECONDS = 45
@@ -34,23 +34,25 @@ def request_lots(database: Database, stages: Collection[Stage] = ALL_STAGES) -> 
         now = database.clock(connection)
         due = due_by_stage(connection, now)
         busy = busy_stages(connection, now, LOTS_A_STAGE)
-        wanted = [
-            stage
-            for stage in stages
-            if due[stage]
-            and stage not in busy
-            and (
-                due[stage] >= WORTH_A_RUN
-                or not _more_is_coming(stage, busy)
-                or waiting_since(connection, stage) <= now - PATIENCE_SECONDS * SECOND
-            )
-        ]
+        wanted: list[Stage] = []
+        for stage in sorted(stages, key=ALL_STAGES.index):
+            if (
+                due[stage]
+                and stage not in busy
+                and (
+                    due[stage] >= WORTH_A_RUN
+                    or not _more_is_coming(stage, busy, wanted)
+                    or waiting_since(connection, stage) <= now - PATIENCE_SECONDS * SECOND
+                )
+            ):
+                wanted.append(stage)
     return open_lots(database, wanted)
 
 
-def _more_is_coming(stage: Stage, busy: Collection[Stage]) -> bool:
-    """Whether a lot of an earlier stage is open."""
-    return any(earlier in busy for earlier in ALL_STAGES[: ALL_STAGES.index(stage)])
+def _more_is_coming(stage: Stage, busy: Collection[Stage], wanted: Collection[Stage]) -> bool:
+    """Whether a lot of an earlier stage is open or begins now; one of ingest may begin for receipts alone."""
+    bringing = {*busy, *(set(wanted) - {Stage.INGEST})}
+    return any(earlier in bringing for earlier in ALL_STAGES[: ALL_STAGES.index(stage)])
 
 
 def open_lots(database: Database, stages: Collection[Stage]) -> list[Lot]:
