@@ -117,7 +117,9 @@ def _put(opened: ObjectStore, key: str, content: bytes) -> Put:
 def index(settings: Settings) -> Finding:
     with _database(settings) as opened:
         require_current(opened)
-        page = tag_index(settings, opened).search(NOBODY, query("doctor"), limit=1)
+        asked = tag_index(settings, opened)
+        asked.require_writable()
+        page = asked.search(NOBODY, query("doctor"), limit=1)
     return Finding("tag index", Level.OK, f"{settings.index_url} answers, {page.total} entries of nobody")
 
 

@@ -23,7 +23,7 @@ from pipeline.domain.tags import Query
 from resources.tag_index import opensearch_layout as layout
 from resources.tag_index import opensearch_queries as queries
 from resources.tag_index.opensearch_bulk import Write, write, write_beside, written
-from resources.tag_index.opensearch_errors import named_refusal, named_trouble
+from resources.tag_index.opensearch_errors import named_refusal, named_trouble, read_only
 from resources.tag_index.protocol import (
     BOTH_STANDINGS,
     MAX_PAGE,
@@ -155,6 +155,14 @@ class OpenSearchTagIndex:
         last = found[size - 1]
         onward = str(queries.Cursor(last.created_at, last.entry_id, point))
         return Page(tuple(found[:size]), onward, total, counted)
+
+    def require_writable(self) -> None:
+        with named_trouble():
+            found = described(self._client, self._alias)
+        layout.require_layout(self._alias, found)
+        blocks = layout.write_blocks(found)
+        if blocks:
+            raise read_only(", ".join(blocks))
 
     def _ready(self) -> None:
         if not self._is_checked:

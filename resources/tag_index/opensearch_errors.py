@@ -76,10 +76,18 @@ def named_refusal() -> Iterator[None]:
 
 
 def _unavailable(error: Exception) -> IndexUnavailable:
-    said = next(said for kind, said in MEANINGS.items() if isinstance(error, kind))
     if isinstance(error, exceptions.TransportError) and error.error == BLOCKED:
-        said = _READ_ONLY
-    named = IndexUnavailable(f"the tag index {said.words}: {_reason(error)}")
+        return read_only(_reason(error))
+    said = next(said for kind, said in MEANINGS.items() if isinstance(error, kind))
+    return _named(said, _reason(error))
+
+
+def read_only(reason: str) -> IndexUnavailable:
+    return _named(_READ_ONLY, reason)
+
+
+def _named(said: Said, reason: str) -> IndexUnavailable:
+    named = IndexUnavailable(f"the tag index {said.words}: {reason}")
     named.remedy = said.remedy
     return named
 

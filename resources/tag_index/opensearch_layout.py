@@ -134,6 +134,14 @@ def require_layout(alias: str, found: Mapping[str, Any]) -> None:
         raise IndexMismatch(f"the index {name} behind {alias} {problem}")
 
 
+def write_blocks(found: Mapping[str, Any]) -> list[str]:
+    """What keeps the server from writing, as it puts `read_only_allow_delete` on when its disks run full."""
+    on = [one["settings"]["index"].get("blocks", {}) for one in found.values()]
+    return sorted(
+        f"index.blocks.{name}" for blocks in on for name, value in blocks.items() if value == "true"
+    )
+
+
 def refuse_plain_index(alias: str, found: Mapping[str, Any]) -> None:
     """A rebuild would have to delete it, and nobody says that it is ours."""
     if alias in found:

@@ -135,6 +135,10 @@ class TagIndex(Protocol):
         """
         ...
 
+    def require_writable(self) -> None:
+        """Raises IndexUnavailable when it would take no change now; nothing is written."""
+        ...
+
 
 #: Fields of an entry that a facet may count by.
 FIELDS = ("campaign", "locale", "asset_type", "visibility", "retention_class")

@@ -127,6 +127,10 @@ class SqlTagIndex:
         hits = tuple(_entry(row) for row in rows[:size])
         return Page(hits, _cursor(hits[-1]) if len(rows) > size else None, total, counted)
 
+    def require_writable(self) -> None:
+        with _named_trouble(), self._writer.begin():
+            pass
+
     def _counted(self, connection: sa.Connection, tenant: str, query: Query, names: Sequence[str]) -> Facets:
         current = self._matches(tenant, query, frozenset({Standing.CURRENT}))
         candidates = self._matches(tenant, query, frozenset({Standing.CANDIDATE}))

@@ -111,6 +111,7 @@ class TagIndexContract:
         facets = counted(index, NORTHWIND, Query(), ["locale", "product"])
         assert facets.counts == {"locale": {}, "product": {}}
         assert facets.slots_with_candidates == 0
+        index.require_writable()
 
     def test_only_a_higher_version_wins(self, index: TagIndex) -> None:
         second = entry(version=2, say="second")

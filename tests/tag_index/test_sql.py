@@ -50,6 +50,7 @@ def test_a_database_that_is_gone_is_named_as_such(url: str) -> None:
         lambda: index.put([entry()]),
         lambda: index.get(NORTHWIND, ["x"]),
         lambda: index.search(NORTHWIND, Query()),
+        index.require_writable,
         lambda: index.search(NORTHWIND, Query(), facets=["locale"]),
     ):
         with pytest.raises(IndexUnavailable):

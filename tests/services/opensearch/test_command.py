@@ -80,6 +80,18 @@ def test_doctor_says_in_one_line_what_is_wrong(desk: Any, opensearch: Server, ur
     assert index["remedy"]
 
 
+def test_doctor_sees_that_the_index_is_full(desk: Any, bare: OpenSearch) -> None:
+    desk("rebuild")
+    bare.indices.put_settings(index=ALIAS, body={"index.blocks.read_only_allow_delete": True})
+
+    checked = json.loads(desk("doctor", "--json").stdout)["checks"]
+    index = next(one for one in checked if one["name"] == "tag index")
+
+    assert index["level"] == "fail"
+    assert "read-only" in index["detail"]
+    assert "free space" in index["remedy"]
+
+
 def test_the_sql_index_names_its_own_command(desk: Any) -> None:
     refused = desk("rebuild", url="sql")
 

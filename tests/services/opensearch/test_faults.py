@@ -32,6 +32,7 @@ def every_call(index: TagIndex) -> Iterator[Any]:
     yield lambda: index.put([entry("1")])
     yield lambda: index.get(NORTHWIND, [entry("1").entry_id])
     yield lambda: index.search(NORTHWIND, Query())
+    yield index.require_writable
     yield lambda: index.search(NORTHWIND, Query(), facets=["locale"])
 
 
@@ -127,6 +128,9 @@ def test_a_full_disk_takes_nothing_names_why_and_is_searched_on(
 
     results = index.put([entry("2"), replace(live, version=2), Tombstone(live.entry_id, NORTHWIND, 3)])
 
+    with pytest.raises(IndexUnavailable, match="is read-only") as full:
+        index.require_writable()
+    assert BLOCK in full.value.remedy
     assert outcomes(results) == [Outcome.TRY_AGAIN] * 3
     assert all("read-only" in result.reason for result in results)
     assert found(index, Query()) == {"1"}
