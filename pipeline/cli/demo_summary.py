@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,7 +41,7 @@ def print_summary(
     everything = search(database, adapters.index, tenant, filters=Filters(campaign=campaign))
     tags = {one.slot: one.tags for one in everything.found}
     say("")
-    show(COLUMNS, [_row(wish, videos.get(wish.variant), tags, settings.objects) for wish in wishes])
+    show(COLUMNS, [_row(wish, videos.get(wish.variant), tags, settings) for wish in wishes])
     say("")
     _say_search(search(database, adapters.index, tenant, WORDS, Filters(campaign=campaign)))
     _say_cost(meters, owned, seconds, starts_before)
@@ -53,7 +52,7 @@ def _row(
     wish: WishStatus,
     video: sa.Row[Any] | None,
     tags: Mapping[str, Mapping[str, Sequence[str]]],
-    objects: Path,
+    settings: Settings,
 ) -> tuple[object, ...]:
     state = ", ".join((str(wish.word), *wish.why)) + (f": {wish.outcome}" if wish.outcome else "")
     if video is None:
@@ -62,7 +61,9 @@ def _row(
     return (
         wish.slot.partition("/")[2],
         str(wish.word),
-        os.path.relpath(objects / video.key),
+        f"{settings.bucket}/{video.key}"
+        if settings.bucket
+        else os.path.relpath(settings.objects / video.key),
         f"{float(Fraction(video.facts['video']['duration_seconds'])):.2f}",
         _size(video.size_bytes),
         video.pictures,

@@ -6,6 +6,7 @@ answers that a call expects (a taken key, a missing object): their callers know 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -51,6 +52,10 @@ class CutAnswer(sdk.BotoCoreError):  # type: ignore[misc]  # the library has no 
 
 #: What the client library raises besides bugs.
 TROUBLE = (sdk.ClientError, sdk.BotoCoreError, ResponseParserError)
+
+
+#: The host of a URL, and what is nobody's business behind it (A4).
+_URL = re.compile(r"(https?://[^/\s\"]+)[^\s\"]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def unavailable(error: Exception, bucket: Bucket, meaning: Meaning) -> StoreUnav
 
 def _said(error: Exception) -> str:
     if not isinstance(error, sdk.ClientError):
-        return str(error)[:200]
+        return _URL.sub(r"\1", str(error))[:200]
     said = error.response.get("Error", {})
     region = said.get("Region") or _header(error, "x-amz-bucket-region")
     where = f" (the bucket lies in {region})" if region else ""

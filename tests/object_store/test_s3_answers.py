@@ -297,13 +297,15 @@ def test_without_credentials_it_says_so(
 
 
 @pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://nowhere.invalid"])
-def test_a_host_that_is_not_there_is_named(endpoint: str, video: Path) -> None:
+def test_a_host_that_is_not_there_is_named_and_no_key(endpoint: str) -> None:
     store = S3Store(Bucket(BUCKET, endpoint=endpoint, region="us-east-1"), attempts=2, pause_seconds=0.001)
 
     with pytest.raises(StoreUnavailable) as caught:
-        put(store, video)
+        store.head(KEY)
     assert caught.value.reason == "unreachable"
     assert "store_url" in caught.value.remedy
+    assert endpoint in str(caught.value)
+    assert "northwind" not in str(caught.value)
     store.close()
 
 
