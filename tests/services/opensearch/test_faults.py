@@ -364,7 +364,7 @@ def test_a_bulk_above_what_servers_take_goes_in_several(index: OpenSearchTagInde
     def wordy(n: int) -> Entry:
         return entry(str(n), text=tuple(f"w{n}x{word:055d}" for word in range(2_000)))
 
-    results = index.put([wordy(n) for n in range(200)])
+    results = index.put([wordy(n) for n in range(80)])
 
     assert set(outcomes(results)) == {Outcome.WRITTEN}
-    assert index.search(NORTHWIND, Query()).total == 200
+    assert index.search(NORTHWIND, Query()).total == 80
