@@ -39,7 +39,7 @@ class Relay:
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self._open: set[socket.socket] = set()
+        self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -64,7 +64,7 @@ class Relay:
                 server = socket.create_connection(self.target)
             except OSError:
                 return
-            self._open |= {client, server}
+            self._open += [client, server]
             threading.Thread(target=_Pair(self, client, server).run, daemon=True).start()
 
     def taken(self, head: str) -> Order | None:

@@ -208,7 +208,7 @@ def test_a_server_that_is_too_slow_is_asked_again(
     relay.order(f"PUT {object_of(bucket)}", delay_seconds=2.5)
 
     assert put(store, video) is Put.CREATED
-    assert relay.count(f"PUT {object_of(bucket)}") == 2
+    assert relay.count(f"PUT {object_of(bucket)}") >= 2  # a busy machine is slow by itself, too
 
 
 @pytest.mark.parametrize("how", [{}, PARTS], ids=["one_put", "parts"])
