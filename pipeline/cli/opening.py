@@ -44,9 +44,9 @@ def acting(name: str | None = None) -> Settings:
 
 def require_database(settings: Settings) -> None:
     """SchemaMismatch where no database is yet, or in another folder: looking must not create one."""
-    from sqlalchemy.engine import make_url
+    from resources.database.engine import normalised
 
-    url = make_url(settings.database)
+    url = normalised(settings.database)
     if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
         error = SchemaMismatch(f"there is no database at {url.database}")
         error.remedy = (
