@@ -6,15 +6,18 @@ Arguments and lines only; the work is `pipeline.steps.operate`.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.cli.opening import As, Json, acting, opened_database
-from pipeline.cli.printing import emit, say
+from pipeline.cli.printing import emit, say, show
 from pipeline.domain.errors import LostRace, NotAllowed, UnknownSubject
 
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from pipeline.documents.settings import Settings
     from pipeline.domain.provider_terms import ProviderTerms
     from pipeline.steps.answer.find import FoundAttempt
@@ -22,31 +25,60 @@ if TYPE_CHECKING:
     from resources.database.database import Database
 
 EVERY = "*"
+#: What is told of a pause, and where its row holds it; `resume` takes the first three.
+SCOPE = {"stage": "stage", "provider": "provider", "tenant": "tenant", "by": "paused_by", "why": "reason"}
 LOST = "lost"  #: the word of a result whose row somebody else moved first
 
-Stage = Annotated[str, typer.Argument(help="ingest, submit, poll, retrieve, derive, publish, or * for all.")]
+STAGE = typer.Argument(help="ingest, submit, poll, retrieve, derive, publish, or * for all.")
+Stage = Annotated[str, STAGE]
 Provider = Annotated[str, typer.Option("--provider", help="Only work of this provider.")]
 Tenant = Annotated[str, typer.Option("--tenant", help="Only work of this tenant.")]
 
 
 def pause(
-    stage: Stage = "*",
+    stage: Annotated[str | None, STAGE] = None,
     provider: Provider = "*",
     tenant: Tenant = "*",
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who wait.")] = "",
+    listed: Annotated[bool, typer.Option("--list", help="Say what is held, and hold nothing.")] = False,
     as_: As = None,
     json: Json = False,
 ) -> None:
     """Hold work of a stage, provider or tenant; nothing is lost."""
     from pipeline.steps.operate.pause import pause as step
 
-    settings = acting(as_)
+    if listed:
+        _list(json=json)
+        return
+    if stage is None and (provider, tenant) == (EVERY, EVERY):
+        raise typer.BadParameter("say what to hold: a stage, --provider or --tenant; '*' holds everything")
+    settings, stage = acting(as_), stage or EVERY
     scope = {"stage": stage, "provider": provider, "tenant": tenant}
     with opened_database(settings) as database:
         is_new = step(database, **scope, actor=settings.actor, reason=reason)
         unknown = _unknown(database, settings, provider, tenant)
     said = "; ".join(["paused" if is_new else "paused before", *unknown])
     _tell({**scope, "paused": True, "changed": is_new, "unknown": unknown}, said, json=json)
+
+
+def _list(*, json: bool) -> None:
+    from resources.database.pauses import active_pauses
+
+    with opened_database(acting()) as database, database.reading() as connection:
+        held = active_pauses(connection)
+    if json:
+        emit({"pauses": [{**_scope(row), "at": _time(row.paused_at)} for row in held]})
+    else:
+        rows = [(*_scope(row).values(), f"{_time(row.paused_at):%Y-%m-%d %H:%M:%S}") for row in held]
+        show((*SCOPE, "since (UTC)"), rows, "" if rows else "nothing is held")
+
+
+def _scope(row: sa.Row[Any]) -> dict[str, object]:
+    return {name: getattr(row, column) for name, column in SCOPE.items()}
+
+
+def _time(micros: int) -> datetime:
+    return datetime.fromtimestamp(micros // 1_000_000, UTC)
 
 
 def _unknown(database: Database, settings: Settings, provider: str, tenant: str) -> list[str]:
@@ -76,7 +108,7 @@ def resume(
     scope = {"stage": stage, "provider": provider, "tenant": tenant}
     with opened_database(settings) as database:
         ended = step(database, **scope, actor=settings.actor)
-    said = "resumed" if ended else "not paused in exactly this scope; `reelwright plan` shows what is held"
+    said = "resumed" if ended else "not paused in exactly this scope; see `reelwright pause --list`"
     _tell({**scope, "paused": False, "changed": ended}, said, json=json)
 
 

@@ -30,6 +30,10 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command("status:status", "Say how every wanted video stands."),
     "search": Command("search:search", "Find published videos by words, tags and fields."),
     "plan": Command("plan:plan", "Say what happens next to every wanted video, and change nothing."),
+    "history": Command(
+        "history:history",
+        "Say what happened: every move, send, look and decision, and every publication by its number.",
+    ),
     "moderate": Command("moderate:moderate", "Approve or reject a revision's images and copy."),
     "accept": Command("items:accept", "Let a finished video into its slot."),
     "decline": Command("items:decline", "Keep a finished video out of its slot, or take it out."),

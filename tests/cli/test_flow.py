@@ -92,6 +92,64 @@ def test_a_pause_holds_work_and_shows_and_loses_nothing(working: Desk) -> None:
     assert held["why"] == ["paused"]
 
 
+def test_what_is_held_is_listed_until_it_is_resumed_and_nothing_is_held_by_a_slip(both: Desk) -> None:
+    slip = both.run("pause")
+    both.json("pause", "submit", "--tenant", "northwind", "--reason", "budget talk")
+    listed = both.json("pause", "--list")["pauses"]
+    seen = both.run("pause", "--list").stdout
+    both.json("resume", "submit", "--tenant", "northwind")
+
+    assert (slip.exit_code, "say what to hold" in slip.stderr) == (2, True)
+    assert [(one["stage"], one["tenant"], one["by"], one["why"]) for one in listed] == [
+        ("submit", "northwind", "anna", "budget talk")
+    ]
+    assert "budget talk" in seen
+    assert both.json("pause", "--list") == {"pauses": []}
+    assert both.run("pause", "--list").stdout == "nothing is held\n"
+
+
+def test_the_history_of_a_slot_numbers_what_rollback_takes(working: Desk) -> None:
+    working.deliver()
+    first = working.work()["wishes"][0]
+    working.json("submit", working.folder / "brief.yaml", "--take", "en-GB/16:9/1s")
+    working.work()
+    before = working.json("history", SLOT)["publications"]
+    working.json("rollback", SLOT, "--to", before[0]["number"], "--reason", "the first was better")
+    after = working.json("history", CAMPAIGN)["publications"]
+    alone = working.json("history", first["attempt"])
+
+    assert [one["move"] for one in before] == ["publish", "publish"]
+    assert [one["move"] for one in after] == ["publish", "publish", "roll_back"]
+    assert [one["is_shown"] for one in after] == [False, False, True]
+    assert after[-1]["rendition"] == first["rendition"]
+    assert {one["subject"] for one in alone["events"]} == {first["attempt"]}
+    assert "the first was better" in working.run("history", SLOT).stdout
+
+
+def test_the_history_of_a_video_tells_its_moves_and_its_send(working: Desk) -> None:
+    working.deliver()
+    working.work()
+    told = [one["what"] for one in working.json("history", f"{CAMPAIGN}/r1/en-GB/16:9/1s")["events"]]
+
+    assert told[0] == "queued"
+    assert told[-1] == "stored → indexed"
+    assert "send 1: accepted" in told
+
+
+def test_the_history_of_a_campaign_tells_who_decided_and_why(both: Desk) -> None:
+    both.deliver(copy={"en-GB": "Lorem ipsum."})
+    both.moderate()
+    both.json("moderate", CAMPAIGN, "reject", "--reason", "placeholder")
+    *_, decided = [
+        one for one in both.json("history", CAMPAIGN)["events"] if one["what"].startswith("moderation:")
+    ]
+
+    assert (decided["what"].partition(" (")[0], decided["actor"], decided["reason"]) == (
+        "moderation: rejected", "anna", "placeholder",
+    )  # fmt: skip
+    assert "nothing was published yet" in both.run("history", CAMPAIGN).stdout
+
+
 def test_a_pause_of_what_nobody_knows_says_so(both: Desk) -> None:
     both.deliver()
     slip = both.run("pause", "submit", "--provider", "lokal", "--tenant", "northwint").stdout

@@ -163,6 +163,13 @@ def is_slot_name(name: str) -> bool:
     return "/" in name and not _REVISION_PART.fullmatch(name)
 
 
+def is_rendition_name(name: str) -> bool:
+    """Whether *name* is spelled as a rendition, one of its attempts, or a revision's wish."""
+    spelled = _REVISION_PART.fullmatch(name)
+    is_wish = spelled is not None and bool(spelled["variant"])
+    return is_wish or bool(_RENDITION.fullmatch(name) or _ATTEMPT.fullmatch(name))
+
+
 def variant_key(name: str) -> str:
     """The variant in *name* as keys spell it: `en-GB/16:9/6s` and a whole slot id too."""
     return "/".join(_with_x(name).split("/")[-3:])
