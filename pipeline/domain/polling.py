@@ -77,8 +77,8 @@ class LastSeen:
 
     def dump(self) -> str:
         """Text for the column `last_observation`."""
-        since = self.since.isoformat() if self.since else None
-        return json.dumps({"key": self.key, "looks": self.looks, "since": since})
+        since = f'"{self.since.isoformat()}"' if self.since else "null"
+        return f'{{"key": {json.dumps(self.key)}, "looks": {self.looks}, "since": {since}}}'
 
     @staticmethod
     def load(text: str | None) -> LastSeen:

@@ -6,6 +6,7 @@ Belongs here: the renderer's wire format and words. Does not belong here: how it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -65,6 +66,7 @@ _FAILURES: Mapping[str, Outcome] = {
 #: Statuses that refuse a submission for good when the renderer's own error code stands in the answer.
 _REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 415})
 _MAX_LISTING_PAGES = 200
+_PLAIN_HANDLE = re.compile(r"[A-Za-z0-9_.~-]+")
 
 
 class LocalProvider:
@@ -125,7 +127,8 @@ class LocalProvider:
             return 0
 
     def _job_url(self, handle: str, tail: str = "") -> str:
-        return f"{self._base}/jobs/{quote(handle, safe='')}{tail}"
+        place = handle if _PLAIN_HANDLE.fullmatch(handle) else quote(handle, safe="")
+        return f"{self._base}/jobs/{place}{tail}"
 
     async def _stage(self, client: HttpClient, images: Sequence[InputImage]) -> None:
         for image in images:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from pipeline.domain.observations import Observation
 from pipeline.steps.operate.cancel import Cancelled, cancel
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.operate.retry import retry, retry_due
 from resources.database import schema
 from resources.database.counters import counted
+from resources.http.client import HttpClient
 from tests.conftest import Clock
 from tests.database import rows
 from tests.steps.remote import Remote
@@ -151,6 +156,25 @@ def test_cancelling_what_was_sent_asks_the_provider_and_waits_for_its_report(
     row = remote.attempt(name)
     assert (row.state, row.cancel_sent_at is not None) == ("generating", True)
     assert remote.renderer.seen().get("POST /jobs/{id}/cancel", 0) >= 1
+
+
+def test_a_slow_provider_gets_lots_that_its_rate_answers_within_a_lease(
+    remote: Remote, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.queue("r-1", "r-2", "r-3")
+    remote.submit()
+    clock.pass_seconds(2)
+    slow, lots = remote.with_terms(polls_per_second=0.1), list[int]()
+    look_up = slow.provider.look_up
+
+    async def noted(client: HttpClient, handles: Sequence[str]) -> Sequence[Observation]:
+        lots.append(len(handles))
+        return await look_up(client, handles)
+
+    monkeypatch.setattr(slow.provider, "look_up", noted)
+    slow.poll()
+
+    assert lots == [1, 1, 1]
 
 
 def test_two_pollers_at_once_move_an_attempt_once(remote: Remote, clock: Clock) -> None:

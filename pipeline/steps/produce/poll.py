@@ -36,8 +36,11 @@ from resources.http.client import HttpClient
 from resources.providers.protocol import Provider
 
 SECOND = 1_000_000
-#: Attempts of one provider that one claim takes; their looks are committed together.
-BATCH = 500
+#: Attempts of one provider that one claim takes at most; their looks are committed together.
+BATCH = 1000
+#: One claim takes no more than a provider's own rate answers in so long: well within its lease, and within
+#: what is left of a tick when its budget is spent.
+LOT_SECONDS = 10.0
 #: A tick must end well before Dagster gives up on it at 60 s.
 BUDGET_SECONDS = 25.0
 
@@ -70,7 +73,8 @@ def poll(
     with _Asking(providers, terms) as asking:
         while waiting and time.monotonic() - began < budget_seconds:
             for name in tuple(waiting):
-                rows = database.run(lambda tx, name=name: claim_polls(tx, name, owner, batch))  # type: ignore[misc]
+                lot = max(1, min(batch, int(terms[name].polls_per_second * LOT_SECONDS)))
+                rows = database.run(lambda tx, name=name, lot=lot: claim_polls(tx, name, owner, lot))  # type: ignore[misc]
                 if not rows:
                     waiting.remove(name)
                     continue
