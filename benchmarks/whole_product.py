@@ -105,7 +105,10 @@ def _tree_seconds() -> float:
 
 
 def _is_null_renderer(process: psutil.Process) -> bool:
-    return "tests.faults.renderer" in process.cmdline()
+    try:
+        return "tests.faults.renderer" in process.cmdline()
+    except psutil.ZombieProcess:
+        return False  # an orphan that ended: its CPU still counts
 
 
 def _seconds(process: psutil.Process) -> float:
