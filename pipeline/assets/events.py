@@ -66,18 +66,20 @@ def column_schema(part: Part) -> dg.TableSchema:
 
 
 def metadata_of(standing: Standing, api: str = "") -> Metadata:
-    """Numbers first: the window plots them over time, so their names stay. *api* is the base of links."""
+    """Words and the table first, for who is looking; the window plots the numbers, so their names stay.
+
+    *api* is the base of links.
+    """
     metadata: Metadata = {
         "revision": dg.MetadataValue.int(standing.revision),
         "complete": dg.MetadataValue.bool(standing.is_complete),
     }
-    metadata |= {name: dg.MetadataValue.int(number) for name, number in standing.numbers.items()}
     metadata |= {name: dg.MetadataValue.text(word) for name, word in standing.words.items()}
     if standing.table:
         metadata["items"] = table_of(standing.table, ITEM_COLUMNS)
     if api:
         metadata |= {name: dg.MetadataValue.url(api + path) for name, path in standing.links.items()}
-    return metadata
+    return metadata | {name: dg.MetadataValue.int(number) for name, number in standing.numbers.items()}
 
 
 def table_of(rows: tuple[Mapping[str, str], ...], schema: dg.TableSchema) -> dg.TableMetadataValue:

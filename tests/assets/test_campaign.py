@@ -64,6 +64,20 @@ def test_an_undecided_part_is_observed_and_what_follows_is_skipped(
     assert observed(instance, "moderated_source_set") == 0
 
 
+def test_what_wants_a_look_stands_above_the_counts(
+    adapters: Adapters, dropped: Author, instance: dg.DagsterInstance
+) -> None:
+    """The window shows metadata in its order, and who is called at night does not scroll."""
+    dropped.ingest()
+    dropped.relay()
+    materialize(instance, adapters, *CAMPAIGN_ASSETS[:3])
+
+    [record] = instance.fetch_observations(dg.AssetKey("generation_attempts"), limit=1).records
+    assert record.asset_observation is not None
+    names = list(record.asset_observation.metadata)
+    assert names.index("words") < names.index("items") < names.index("wishes")
+
+
 def test_materializing_again_makes_nothing_again(
     adapters: Adapters, dropped: Author, instance: dg.DagsterInstance
 ) -> None:
