@@ -38,5 +38,5 @@ defs = dg.Definitions(
 )
 
 # What was loaded lives as long as its process. Left out of garbage collections, it is not gone through again
-# by every larger one and at the process's end: half a CPU second a run.
+# by every larger one and at the process's end: 0.4 CPU seconds a run.
 gc.freeze()
