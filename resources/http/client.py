@@ -18,7 +18,7 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from types import SimpleNamespace, TracebackType
 from typing import Any, Self
 
@@ -26,32 +26,19 @@ import aiohttp
 from yarl import URL
 
 from pipeline.domain.errors import NeverConnected, RemoteUnavailable
-from pipeline.domain.polling import retry_after_from
 from resources.http.connecting import Phase, fetch_connector, phase_tracing, translated
 from resources.http.encoding import decoded
 from resources.http.origins import read
 from resources.http.pool import CONNECT_SECONDS, KEPT, Pool
 from resources.http.url_guard import UrlGuard, shown
-from resources.http.wire import Unanswered
+from resources.http.wire import Answer, Unanswered
+
+__all__ = ["Answer", "HttpClient", "Stream", "joined"]
 
 MAX_ANSWER_BYTES = 1 << 20
 _CHUNK = 1 << 20
 #: Names and values as they may stand in a request: nothing that would end a line.
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [^\r\n\0]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole, bounded answer. Header names are lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-    @property
-    def retry_after_seconds(self) -> float | None:
-        """What `Retry-After` asks, measured by the server's own `Date`; None when it says nothing."""
-        return retry_after_from(self.headers)
 
 
 class Stream:
@@ -134,9 +121,10 @@ class HttpClient:
         except Unanswered as error:
             problem = f"{method} {shown(url)}: {error.reason.replace('_', ' ')}"
             raise RemoteUnavailable(error.reason, problem) from error.__cause__
-        encoding, raw = answer.headers.get("content-encoding"), answer.body
-        plain = decoded(raw, encoding, max_bytes=self._max_answer_bytes) if encoding else raw
-        return Answer(answer.status, answer.headers, plain)
+        encoding = answer.headers.get("content-encoding")
+        if not encoding:
+            return answer
+        return replace(answer, body=decoded(answer.body, encoding, max_bytes=self._max_answer_bytes))
 
     @asynccontextmanager
     async def stream(

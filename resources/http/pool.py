@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from pipeline.domain.errors import NeverConnected
 from resources.http.origins import Place, Roads
-from resources.http.wire import Connection, Unanswered, WholeAnswer
+from resources.http.wire import Answer, Connection, Unanswered
 
 #: A name or an address that does not answer by then is not there; the whole deadline is the caller's.
 CONNECT_SECONDS = 10.0
@@ -40,25 +40,32 @@ class Pool:
         self._may_post = may_post
         self._idle: defaultdict[Place, list[Connection]] = defaultdict(list)
 
-    async def answer_to(self, place: Place, method: str, request: bytes, *, deadline: float) -> WholeAnswer:
+    async def answer_to(self, place: Place, method: str, request: bytes, *, deadline: float) -> Answer:
         """The answer to *request*; NeverConnected, or Unanswered when it may have been taken."""
         if self._turns.locked():
             await self._turn(deadline)
         else:
             await self._turns.acquire()
+        connection = self._kept(place) if method in KEPT else None
+        may_be_closed = connection is not None
         try:
-            if method in KEPT and (kept := self._kept(place)) is not None:
+            while True:
+                if connection is None:
+                    connection = await self._fresh(place, method, deadline)
                 try:
-                    return await self._ask(kept, place, method, request, deadline)
+                    answer = await connection.answer_to(request, deadline=deadline, has_body=method != "HEAD")
                 except Unanswered as error:
-                    # The server had closed the idle connection; a GET may be asked again, once.
-                    if error.reason != "connection_lost" or not error.was_silent:
+                    if not (may_be_closed and error.was_silent and error.reason == "connection_lost"):
                         raise
-            fresh = await self._fresh(place, deadline)
-            if method == "POST" and self._may_post is not None and not self._may_post():
-                fresh.end()
-                raise NeverConnected("no_longer_ours", "the POST may not be sent any more; nothing was")
-            return await self._ask(fresh, place, method, request, deadline)
+                    # The server had closed the idle connection; a GET is asked again, once.
+                    connection, may_be_closed = None, False
+                else:
+                    self._after(connection, place, method)
+                    return answer
+        except BaseException:
+            if connection is not None:
+                connection.end()
+            raise
         finally:
             self._turns.release()
 
@@ -73,20 +80,11 @@ class Pool:
         except TimeoutError as error:
             raise NeverConnected("timed_out", "no connection was free in time") from error
 
-    async def _ask(
-        self, connection: Connection, place: Place, method: str, request: bytes, deadline: float
-    ) -> WholeAnswer:
-        waiter = connection.answer_to(request, deadline=deadline, has_body=method != "HEAD")
-        try:
-            answer = await waiter
-        except BaseException:
-            connection.end()
-            raise
+    def _after(self, connection: Connection, place: Place, method: str) -> None:
         if method in KEPT and connection.is_reusable:
             self._idle[place].append(connection)
         else:
             connection.end()
-        return answer
 
     def _kept(self, place: Place) -> Connection | None:
         """The one that was used last; what lay too long, or was closed meanwhile, is let go."""
@@ -99,6 +97,15 @@ class Pool:
             connection.end()
         return None
 
-    async def _fresh(self, place: Place, deadline: float) -> Connection:
+    async def _fresh(self, place: Place, method: str, deadline: float) -> Connection:
+        """One over which nothing went yet. *may_post* is asked last, and nothing is awaited after it.
+
+        A connection may take its seconds, and a process may be frozen in them for as long as it pleases
+        somebody.
+        """
         now = asyncio.get_running_loop().time()
-        return await self._roads.open(place, deadline=min(deadline, now + CONNECT_SECONDS))
+        connection = await self._roads.open(place, deadline=min(deadline, now + CONNECT_SECONDS))
+        if method == "POST" and self._may_post is not None and not self._may_post():
+            connection.end()
+            raise NeverConnected("no_longer_ours", "the POST may not be sent any more; nothing was")
+        return connection

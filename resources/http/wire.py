@@ -11,10 +11,13 @@ at when it rings.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
 import httptools
+
+from pipeline.domain.polling import retry_after_from
 
 #: Bytes that are no body (heads, 1xx answers, the framing of chunks, trailers), and how many more a body byte
 #: may bring with it: a chunk of one byte costs six.
@@ -23,12 +26,17 @@ _FRAMING_A_BYTE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class WholeAnswer:
-    """As it came: header names in lower case, of repeated ones the last, the body still encoded."""
+class Answer:
+    """A whole, bounded answer. Header names are lower case; of repeated ones the last counts."""
 
     status: int
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
+
+    @property
+    def retry_after_seconds(self) -> float | None:
+        """What `Retry-After` asks, measured by the server's own `Date`; None when it says nothing."""
+        return retry_after_from(self.headers)
 
 
 class Unanswered(Exception):
@@ -50,15 +58,13 @@ class Connection(asyncio.Protocol):
         self._max_body_bytes = max_body_bytes
         self._all_open = all_open
         self._loop = asyncio.get_running_loop()
-        self._waiter: asyncio.Future[WholeAnswer] | None = None
+        self._waiter: asyncio.Future[Answer] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = 0.0
         self.is_reusable = False  #: the last answer ended cleanly, and the server keeps the connection
         self.idle_since = 0.0  #: loop time
 
-    def answer_to(
-        self, request: bytes, *, deadline: float, has_body: bool = True
-    ) -> asyncio.Future[WholeAnswer]:
+    def answer_to(self, request: bytes, *, deadline: float, has_body: bool = True) -> asyncio.Future[Answer]:
         """Write *request* at once. Its answer comes by *deadline* (loop time), or fails with `Unanswered`.
 
         *has_body* is False for HEAD alone, whose answer only describes one.
@@ -174,7 +180,7 @@ class Connection(asyncio.Protocol):
         if not self.is_reusable:
             self.end()
         if waiter is not None and not waiter.done():
-            waiter.set_result(WholeAnswer(self._status, self._headers, b"".join(self._body)))
+            waiter.set_result(Answer(self._status, self._headers, b"".join(self._body)))
 
     def _fail(self, reason: str, cause: BaseException | None = None) -> None:
         waiter, self._waiter = self._waiter, None
