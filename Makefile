@@ -17,6 +17,7 @@ $(SETUP): requirements.lock pyproject.toml | $(BIN)/uv
 	$(UV) pip sync -q --python $(BIN)/python --require-hashes --only-binary :all: --no-binary pyvips --compile-bytecode requirements.lock
 	$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation --compile-bytecode -e .
 	$(UV) pip check -q --python $(BIN)/python
+	$(BIN)/python -m compileall -q pipeline resources sensors
 	touch $@
 
 # Form, then the rooms of the house.
