@@ -207,4 +207,10 @@ class translated:  # noqa: N801 - reads as a verb in `with translated("undecodab
         if isinstance(error, MemoryError):
             raise MemoryError from error
         if isinstance(error, av.error.FFmpegError | IndexError | EOFError):
-            raise MediaUnproven(self._reason, f"FFmpeg: {str(error)[:160]}") from error
+            raise MediaUnproven(self._reason, f"damaged, or cut off: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    """FFmpeg's sentence, without its number and the name of the function that met it."""
+    sentence = getattr(error, "strerror", None) or str(error) or "it ends too early"
+    return sentence[:1].lower() + sentence[1:160]

@@ -86,3 +86,11 @@ def test_a_bomb_is_refused_with_the_limit_in_the_sentence(sandbox: Sandbox) -> N
 
     assert "3600000000" in problem
     assert "120000000" in problem
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.verdict == "refused"], ids=str)
+def test_no_refusal_speaks_of_the_library_that_met_it(case: Case, sandbox: Sandbox) -> None:
+    problem = inspected(case, sandbox).problem or ""
+
+    assert problem
+    assert not [word for word in ("Errno", "avcodec", "()", "FFmpeg") if word in problem]
