@@ -13,7 +13,7 @@ from types import MappingProxyType
 import dagster as dg
 
 from pipeline.assets.failures import as_dagster_failures
-from pipeline.steps.answer.item_table import money
+from pipeline.domain.units import money
 from pipeline.steps.answer.standing import Part
 from pipeline.steps.operate.checked import CheckResult, CheckRow, Severity
 from pipeline.steps.operate.checks import CHECKS, Name, run_check

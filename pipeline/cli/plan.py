@@ -5,14 +5,14 @@ Arguments and lines only; the answer is `pipeline.steps.operate.recover`, and it
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli.opening import Json, acting, opened_database
 from pipeline.cli.printing import emit, show
+from pipeline.domain.units import money, utc
 
 if TYPE_CHECKING:
     from pipeline.documents.settings import Settings
@@ -35,7 +35,7 @@ def plan(
     items, now = _items(acting(), campaign)
     shown = items if everything or json else needs_attention(items)
     if json:
-        emit({"now": _time(now), "items": [_document(item, now) for item in items]})
+        emit({"now": utc(now), "items": [_document(item, now) for item in items]})
     else:
         show(COLUMNS, [_row(item, now) for item in shown], _caption(items, len(shown)))
 
@@ -65,9 +65,9 @@ def _document(item: PlannedItem, now: int) -> dict[str, object]:
         "why": item.next.why,
         "stage": item.next.stage,
         "needs_person": item.next.needs_person,
-        "cost_at_risk": _money(item.cost_at_risk),
+        "cost_at_risk": money(item.cost_at_risk),
         "currency": item.currency,
-        "output_gone_at": None if item.output_gone_at is None else _time(item.output_gone_at),
+        "output_gone_at": None if item.output_gone_at is None else utc(item.output_gone_at),
         "output_gone_in_seconds": _seconds_left(item, now),
     }
 
@@ -79,7 +79,7 @@ def _row(item: PlannedItem, now: int) -> tuple[object, ...]:
         item.next.action.replace("_", " "),
         "a person" if item.next.needs_person else (item.next.stage or "itself"),
         item.next.why,
-        f"{_money(item.cost_at_risk)} {item.currency}" if item.cost_at_risk else "",
+        f"{money(item.cost_at_risk)} {item.currency}" if item.cost_at_risk else "",
         "" if left is None else str(timedelta(seconds=left)),
     )
 
@@ -92,14 +92,3 @@ def _caption(items: list[PlannedItem], shown: int) -> str:
 
 def _seconds_left(item: PlannedItem, now: int) -> int | None:
     return None if item.output_gone_at is None else max(0, (item.output_gone_at - now) // 1_000_000)
-
-
-def _money(micros: int) -> Decimal:
-    """Two places, or all six where they say something: a micro-unit is never rounded away."""
-    amount = Decimal(micros).scaleb(-6)
-    cents = amount.quantize(Decimal("0.01"))
-    return cents if cents == amount else amount
-
-
-def _time(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)

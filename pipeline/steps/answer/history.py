@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from pipeline.domain.units import utc
 from pipeline.steps.answer.find import (
     find_campaign,
     find_rendition,
@@ -101,7 +102,7 @@ def _moved(connection: sa.Connection, kind: str, ids: Sequence[str]) -> Iterator
     for row in connection.execute(sa.select(audit).where(mine).order_by(audit.c.id)):
         if row.to_state is not None:
             what = f"{row.from_state} → {row.to_state}" if row.from_state else row.to_state
-            yield Event(_time(row.at), row.subject_id, what, row.actor, row.reason)
+            yield Event(utc(row.at), row.subject_id, what, row.actor, row.reason)
 
 
 def _judged(connection: sa.Connection, kind: str, ids: Sequence[str]) -> Iterator[Event]:
@@ -109,7 +110,7 @@ def _judged(connection: sa.Connection, kind: str, ids: Sequence[str]) -> Iterato
     for row in connection.execute(sa.select(decisions).where(mine).order_by(decisions.c.id)):
         policy = f" (policy {row.policy_version})" if row.policy_version else ""
         what = f"{row.kind}: {row.verdict}{policy}"
-        yield Event(_time(row.at), row.subject_id, what, row.actor, _why(row.reason, row.detail))
+        yield Event(utc(row.at), row.subject_id, what, row.actor, _why(row.reason, row.detail))
 
 
 def _why(reason: str, detail: Mapping[str, Any]) -> str:
@@ -122,13 +123,13 @@ def _sent(connection: sa.Connection, ids: Sequence[str]) -> Iterator[Event]:
     mine = sends.c.attempt.in_(ids)
     for row in connection.execute(sa.select(sends).where(mine).order_by(sends.c.at)):
         what = f"send {row.n}: {row.result or 'no answer was recorded'}"
-        yield Event(_time(row.answered_at or row.at), row.attempt, what, "", row.reason or "")
+        yield Event(utc(row.answered_at or row.at), row.attempt, what, "", row.reason or "")
 
 
 def _seen(connection: sa.Connection, ids: Sequence[str]) -> Iterator[Event]:
     mine = observations.c.attempt.in_(ids)
     for row in connection.execute(sa.select(observations).where(mine).order_by(observations.c.id)):
-        yield Event(_time(row.at), row.attempt, f"the provider says {row.word}", "", row.reason)
+        yield Event(utc(row.at), row.attempt, f"the provider says {row.word}", "", row.reason)
 
 
 def _publications(connection: sa.Connection, wanted: sa.ColumnElement[bool]) -> tuple[Publication, ...]:
@@ -145,15 +146,11 @@ def _publications(connection: sa.Connection, wanted: sa.ColumnElement[bool]) -> 
             move=row.move,
             rendition=row.rendition,
             object=row.object,
-            from_at=_time(row.from_at),
-            until_at=None if row.until_at is None else _time(row.until_at),
+            from_at=utc(row.from_at),
+            until_at=None if row.until_at is None else utc(row.until_at),
             is_shown=row.publication == row.id,
             actor=row.actor,
             reason=row.reason,
         )
         for row in rows
     )
-
-
-def _time(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from types import MappingProxyType
 
 from pipeline.domain.lifecycle import Word
+from pipeline.domain.units import money
 from pipeline.steps.answer.status import WishStatus
 from pipeline.steps.operate.recover import PlannedItem
 
@@ -70,10 +70,3 @@ def at_risk(plan: Iterable[PlannedItem]) -> str:
     for one in plan:
         sums[one.currency or ""] += one.cost_at_risk
     return ", ".join(f"{money(micros)} {currency}" for currency, micros in sorted(sums.items()) if micros)
-
-
-def money(micros: int) -> Decimal:
-    """Two places, or all six where they say something."""
-    amount = Decimal(micros).scaleb(-6)
-    cents = amount.quantize(Decimal("0.01"))
-    return cents if cents == amount else amount

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +19,7 @@ import sqlalchemy as sa
 
 from pipeline.domain.follow_ons import Stage
 from pipeline.domain.lifecycle import Parked
+from pipeline.domain.units import utc
 from pipeline.steps.answer import metrics as names
 from pipeline.steps.answer.metrics import Distribution, Metric, Metrics, Number, Sample
 from resources.database import measures
@@ -68,8 +68,7 @@ def measure(database: Database, top_tenants: int = TOP_TENANTS) -> Metrics:
         now = database.clock(connection)
         look = _Look(connection, now, frozenset(row.tenant for row in largest))
         found = {metric: tuple(samples) for part in _PARTS for metric, samples in part(look)}
-    at = datetime.fromtimestamp(now // _MICROS, UTC).replace(microsecond=now % _MICROS)
-    return Metrics(at, {metric: found[metric] for metric in names.CATALOGUE if found.get(metric)})
+    return Metrics(utc(now), {metric: found[metric] for metric in names.CATALOGUE if found.get(metric)})
 
 
 def _moves(look: _Look) -> _Found:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -31,6 +31,7 @@ from pipeline.domain.lifecycle import (
     Word,
     project,
 )
+from pipeline.domain.units import utc
 from resources.database.database import Database
 from resources.database.pauses import active_pauses, is_paused
 from resources.database.wish_facts import Wanted, wish_rows
@@ -134,7 +135,7 @@ def _status(row: sa.Row[Any], pauses: Sequence[sa.Row[Any]], now: int) -> WishSt
         object_key=row.shown_key if is_ready else _owned_key(row),
         was_ready=bool(row.was_ready),
         completion=row.completion or "",
-        delivered_at=_required_time(row.delivered_at),
+        delivered_at=utc(row.delivered_at),
         submitted_at=_time(row.submitted_at),
         ended_at=_time(row.ended_at),
         published_at=_time(row.published_at) if is_ready else None,
@@ -216,8 +217,4 @@ def _stage(row: sa.Row[Any]) -> str:
 
 
 def _time(micros: int | None) -> datetime | None:
-    return None if micros is None else _required_time(micros)
-
-
-def _required_time(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000)
+    return None if micros is None else utc(micros)
