@@ -8,16 +8,13 @@ Exit code 1 when a goal is missed, so that a figure in the README cannot rot uns
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import rich
-from rich.table import Table
 
 from benchmarks import claims, polling, transitions, whole_product
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, table
 
 NAMES = ("transitions", "claims", "polling", "product")
 #: What a server must be downloaded for.
@@ -72,19 +69,8 @@ def main() -> int:
         for figure in known[name]():
             print(f"{figure.name}: {figure.ratio:.2f} ({figure.verdict})", file=sys.stderr, flush=True)
             figures.append(figure)
-    rich.print(_table(figures))
+    rich.print(table(figures))
     return int(any(figure.verdict == "MISSED" for figure in figures))
-
-
-def _table(figures: list[Figure]) -> Table:
-    load = os.getloadavg()[0]
-    table = Table(title=f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} at the end")
-    for heading in ("benchmark", "ours", "bare", "ratio", "goal", "verdict"):
-        table.add_column(heading, justify="left" if heading == "benchmark" else "right")
-    for one in figures:
-        goal = "" if one.goal is None else str(one.goal)
-        table.add_row(one.name, one.ours, one.bare, f"{one.ratio:.2f}", goal, one.verdict)
-    return table
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
 """What a benchmark hands back: a ratio, the goal it is held to, and both sides it was made of.
 
-Belongs here: figures, goals and interleaved timing. Does not belong here: what is timed.
+Belongs here: figures, goals, interleaved timing and the table. Does not belong here: what is timed.
 """
 
 from __future__ import annotations
 
+import os
+import platform
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from rich.table import Table
 
 ROUNDS = 5
 
@@ -122,3 +126,15 @@ def _own_cpu() -> float:
 def shown(seconds: float) -> str:
     """Seconds for people, with the unit that fits."""
     return f"{seconds * 1000:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def table(figures: Sequence[Figure]) -> Table:
+    """As people read them, with the machine and how busy it was."""
+    load = os.getloadavg()[0]
+    made = Table(title=f"{platform.machine()}, {os.cpu_count()} cores, load {load:.1f} at the end")
+    for heading in ("benchmark", "ours", "bare", "ratio", "goal", "verdict"):
+        made.add_column(heading, justify="left" if heading == "benchmark" else "right")
+    for one in figures:
+        goal = "" if one.goal is None else str(one.goal)
+        made.add_row(one.name, one.ours, one.bare, f"{one.ratio:.2f}", goal, one.verdict)
+    return made
