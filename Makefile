@@ -41,9 +41,11 @@ dev: $(SETUP)
 test: $(SETUP)
 	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --ignore=tests/services
 
-# On the real servers of production, which the tests start on loopback without Docker; each says what it needs.
+# On the real servers of production, which the tests start on loopback without Docker: one of each a worker.
+# They are built and fetched first, once; what the machine lacks for that is named before any test begins.
 services-test: $(SETUP)
-	$(BIN)/pytest -q tests/services
+	$(BIN)/python -m tests.services.programs
+	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests/services
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

@@ -61,9 +61,13 @@ class Relay:
         while True:
             try:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(self.target)
             except OSError:
                 return
+            try:
+                server = socket.create_connection(self.target)
+            except OSError:
+                _shut(client)  # the server is away, and comes back
+                continue
             self._open += [client, server]
             threading.Thread(target=_Pair(self, client, server).run, daemon=True).start()
 

