@@ -23,6 +23,7 @@ from resources.adapters import Adapters
 from resources.database.database import Database
 from resources.database.engine import READ_ONLY
 from resources.database.migrate import require_current
+from resources.database.safety import require_safe
 from resources.media import Sandbox
 from resources.notify.channels import notifier
 from resources.notify.protocol import Outlet, Window
@@ -49,6 +50,7 @@ def connect(settings: Settings) -> Adapters:
     """Open everything that *settings* name; raises `BadSettings`, `BadDocument` or `SchemaMismatch`."""
     terms = provider_terms(settings)
     database = Database.at(settings.database)
+    require_safe(database, allow_unsafe=settings.allow_unsafe_database)
     require_current(database)
     settings.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
     return Adapters(

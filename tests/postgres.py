@@ -91,11 +91,27 @@ def running_postgres(*, is_synced: bool = False) -> Iterator[Server]:
         server = Server(root, is_synced=is_synced)
         server.start()
         try:
-            yield server
+            with _allowed(not is_synced):
+                yield server
         finally:
             server.stop("immediate")
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def _allowed(is_unsafe: bool) -> Iterator[None]:
+    """Reelwright refuses a server that does not sync, here and in every process started meanwhile."""
+    name, before = "REELWRIGHT_ALLOW_UNSAFE_DATABASE", os.environ.get("REELWRIGHT_ALLOW_UNSAFE_DATABASE")
+    if is_unsafe:
+        os.environ[name] = "true"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = before
 
 
 def _unprivileged_user() -> tuple[int, int] | None:

@@ -30,12 +30,14 @@ from pipeline.domain.tags import query
 from resources.connect import object_store, tag_index
 from resources.database.database import Database
 from resources.database.migrate import head, require_current
+from resources.database.safety import CLOCK_SECONDS, require_safe, seconds_apart
+from resources.database.trouble import unavailable
 from resources.object_store.protocol import ObjectStore, Put
 
 #: No slug begins so: what a check writes and asks for can be no tenant's.
 NOBODY = "_doctor"
 LOW_BYTES, TOO_LOW_BYTES = 5 * 2**30, 2**29
-CLOCK_WARN_SECONDS, CLOCK_FAIL_SECONDS = 2.0, 60.0
+CLOCK_WARN_SECONDS = 2.0
 
 Check = Callable[[Settings], Finding]
 
@@ -47,13 +49,18 @@ def check_all(settings: Settings) -> Iterator[Finding]:
             yield check(settings)
         except ReelwrightError as error:
             yield Finding(name, Level.FAIL, str(error), error.remedy or "see the message")
+        except sa.exc.DBAPIError as error:
+            named = unavailable(error)
+            yield Finding(name, Level.FAIL, str(named), named.remedy)
         except (OSError, sa.exc.SQLAlchemyError, subprocess.SubprocessError) as error:
-            yield Finding(name, Level.FAIL, f"{type(error).__name__}: {error}", "see the message")
+            said = " ".join(str(error).split())
+            yield Finding(name, Level.FAIL, f"{type(error).__name__}: {said}", "see the message")
 
 
 def database(settings: Settings) -> Finding:
     """Opens, has this release's revision, and commits durably (the engine refuses anything less)."""
     with _database(settings) as opened:
+        require_safe(opened, allow_unsafe=settings.allow_unsafe_database)
         require_current(opened)
         with opened.reading() as connection:
             kind = connection.dialect.name
@@ -70,15 +77,13 @@ def _durability(connection: sa.Connection) -> str:
 
 
 def clock(settings: Settings) -> Finding:
-    """Reelwright's time is the database's (L12); files and providers live by this machine's."""
+    """Reelwright's time is the database's (L12); files, signed URLs and providers live by this machine's."""
     with _database(settings) as opened:
-        before = time.time()
-        theirs = opened.now() / 1_000_000
-        ours = (before + time.time()) / 2
-    apart = abs(theirs - ours)
-    level = _level(apart, CLOCK_WARN_SECONDS, CLOCK_FAIL_SECONDS)
+        apart = seconds_apart(opened)
+    level = _level(abs(apart), CLOCK_WARN_SECONDS, CLOCK_SECONDS)
     remedy = "" if level is Level.OK else "synchronise the clocks of this machine and the database (NTP)"
-    return Finding("clock", level, f"{apart:.3f} s from the database's clock", remedy)
+    detail = f"{apart:+.3f} s from this machine's to the database's; at most {CLOCK_SECONDS:.0f}"
+    return Finding("clock", level, detail, remedy)
 
 
 def store(settings: Settings) -> Finding:
@@ -88,12 +93,22 @@ def store(settings: Settings) -> Finding:
         is_created = _put(opened, key, b"first") is Put.CREATED
         overwrites = _overwrites(opened, key)
         is_whole = opened.sha256(key) == hashlib.sha256(b"first").hexdigest()
+        apart = _behind(opened, key)
     finally:
         opened.delete(key)
     if not is_created or overwrites or not is_whole:
         detail = "put-if-absent overwrote, or other bytes came back"
         return Finding("object store", Level.FAIL, detail, "use a store that honours conditional writes")
+    if apart > CLOCK_SECONDS:
+        detail = f"its clock is {apart:.0f} s from this machine's; at most {CLOCK_SECONDS:.0f}"
+        return Finding("object store", Level.FAIL, detail, "synchronise both clocks (NTP)")
     return Finding("object store", Level.OK, "writable; other bytes under a known key are refused")
+
+
+def _behind(opened: ObjectStore, key: str) -> float:
+    """Seconds between now and the time that the store gives to what was written just now."""
+    written = opened.head(key)
+    return 0.0 if written is None else abs(time.time() - written.modified_at.timestamp())
 
 
 def _overwrites(opened: ObjectStore, key: str) -> bool:
@@ -164,5 +179,6 @@ CHECKS: Mapping[str, Check] = MappingProxyType(
         "sandbox": machine.sandbox,
         "providers": machine.providers,
         "renderer": machine.renderer,
+        "dagster": machine.dagster,
     }
 )

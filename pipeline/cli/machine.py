@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import subprocess
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from pipeline.cli.findings import Finding, Level
@@ -16,6 +18,8 @@ from resources.media import Sandbox
 from resources.providers.registry import adapters
 
 ANSWER_SECONDS = 5.0
+#: The provider that runs on this machine, which has a check of its own.
+LOCAL = "local"
 #: What the local renderer asks of its FFmpeg.
 ENCODERS = ("libx264", "aac")
 #: The packages that captions are drawn with; the renderer's own list.
@@ -66,19 +70,35 @@ def sandbox(settings: Settings) -> Finding:  # noqa: ARG001
 
 
 def providers(settings: Settings) -> Finding:
-    """The list reads, every adapter is installed, every secret is set."""
+    """The list reads, every adapter is installed, every secret is set, every server far away answers."""
     terms = provider_terms(settings)
     made = adapters(terms.values())
+    silent = {name: why for name in sorted(made) if name != LOCAL and (why := _silent(terms[name].base_url))}
+    if silent:
+        said = "; ".join(f"{name} does not answer: {why}" for name, why in silent.items())
+        remedy = (
+            "see that it is reached from here, or correct `base_url` in the provider list; its work waits"
+        )
+        return Finding("providers", Level.FAIL, said, remedy)
     return Finding("providers", Level.OK, ", ".join(sorted(made)))
 
 
+def _silent(base_url: str) -> str:
+    """Why no answer at all comes from there; empty when any does."""
+    try:
+        asyncio.run(_status(base_url))
+    except RemoteUnavailable as error:
+        return str(error)
+    return ""
+
+
 def renderer(settings: Settings) -> Finding:
-    local = provider_terms(settings).get("local")
+    local = provider_terms(settings).get(LOCAL)
     if local is None:
         return Finding("renderer", Level.OK, "the provider list names no local renderer")
     place = f"{urlsplit(local.base_url).hostname}:{urlsplit(local.base_url).port}"
     try:
-        answer = asyncio.run(_health(f"{local.base_url.rstrip('/')}/health"))
+        answer = asyncio.run(_status(f"{local.base_url.rstrip('/')}/health"))
     except RemoteUnavailable as error:
         remedy = "start it with `make dev`; until then work for it waits"
         return Finding("renderer", Level.WARN, f"{place} does not answer: {error}", remedy)
@@ -88,7 +108,17 @@ def renderer(settings: Settings) -> Finding:
     return Finding("renderer", Level.OK, f"{place} answers")
 
 
-async def _health(url: str) -> int:
+async def _status(url: str) -> int:
     async with HttpClient() as client:
         answer = await client.request("GET", url, timeout_seconds=ANSWER_SECONDS)
         return answer.status
+
+
+def dagster(settings: Settings) -> Finding:
+    """Dagster's own storage answers, where it was set up."""
+    from resources.dagster_check import FILE, storage_of
+
+    folder = Path(os.environ.get("DAGSTER_HOME") or settings.home / "dagster")
+    if not (folder / FILE).is_file():
+        return Finding("dagster", Level.OK, f"no {FILE} in {folder} yet; `reelwright dev` makes one")
+    return Finding("dagster", Level.OK, f"{storage_of(folder)} answers, as {folder / FILE} names it")

@@ -41,6 +41,7 @@ class Settings(BaseModel):
 
     home: Path = Path(".reelwright")  #: everything a run writes lies below it
     database_url: SecretStr = SecretStr("")  #: empty: SQLite below home
+    allow_unsafe_database: bool = False  #: for a database that may be lost: PostgreSQL with fsync off
     store_url: str = ""  #: empty: a folder below home; else file:///PATH or s3://BUCKET (`store_url`)
     intake_folder: Path | None = None  #: beside a bucket: a folder for briefs, instead of its `intake/`
     index_url: str = "sql"  #: sql: in the same database; else https://[USER@]HOST/ALIAS (`index_url`)

@@ -19,12 +19,15 @@ from pipeline.domain.errors import DatabaseUnavailable
 from resources.database.clock import NOW, Clock, database_clock
 from resources.database.engine import READ_ONLY, open_engine
 from resources.database.schema import operations
+from resources.database.trouble import in_doubt, unavailable
 
 Result = TypeVar("Result")
 
 #: A transaction that lost a deadlock or a lock wait is tried this often, this far apart.
 TRIES = 5
 PAUSE_SECONDS = 0.2
+#: A COMMIT without an answer is looked up for this long: a server that starts again has read its log by then.
+IN_DOUBT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ class Database:
         *work* touches nothing but the database and may run again: after a deadlock, a lost lock wait
         or a broken connection it is repeated, but only once the operation id proves that the try
         before left nothing. A COMMIT that lands later still finds its mark taken, or takes it and so
-        refuses the repetition. Raises `DatabaseUnavailable` when no try succeeds.
+        refuses the repetition. Raises `DatabaseUnavailable` when no try succeeds, or when a COMMIT
+        stays without an answer and the database does not come back to say what became of it.
         """
         operation_id = uuid.uuid4().hex
         results: list[Result] = []
@@ -76,10 +80,12 @@ class Database:
             except sa.exc.DBAPIError as error:
                 if results and self._happened(operation_id):
                     return results[-1]
+                if is_refused(error):
+                    raise unavailable(error) from error
                 if not is_transient(error):
                     raise
                 if not left:
-                    raise DatabaseUnavailable(f"database: {error.orig}") from error
+                    raise unavailable(error) from error
                 time.sleep(PAUSE_SECONDS)
             else:
                 return results[-1]
@@ -92,17 +98,20 @@ class Database:
             results.append(work(Transaction(connection, operation_id, now)))
 
     def _happened(self, operation_id: str) -> bool:
-        """Whether the transaction of *operation_id* is durable; waits for the database to come back."""
+        """Whether the transaction of *operation_id* is durable; waits for the database to come back.
+
+        DatabaseUnavailable where it does not: then nobody knows, and what repeats the work must ask the rows.
+        """
         mark = sa.select(operations.c.id).where(operations.c.id == operation_id)
-        for left in reversed(range(TRIES)):
+        end = time.monotonic() + IN_DOUBT_SECONDS
+        while True:
             try:
                 with self.reading() as connection:
                     return connection.scalar(mark) is not None
-            except (sa.exc.DBAPIError, DatabaseUnavailable):
-                if not left:
-                    raise
+            except DatabaseUnavailable as error:
+                if time.monotonic() > end:
+                    raise in_doubt(error) from error
                 time.sleep(PAUSE_SECONDS)
-        raise AssertionError("unreachable")
 
 
 #: A transaction begins by naming itself and reading the clock, in one round trip.
@@ -133,11 +142,19 @@ def is_transient(error: sa.exc.DBAPIError) -> bool:
     )
 
 
+#: The role may not, or the server takes no writes: a matter of settings, whatever the statement.
+_REFUSED_STATES = ("42501", "25006")
+
+
+def is_refused(error: sa.exc.DBAPIError) -> bool:
+    return getattr(error.orig, "pgcode", None) in _REFUSED_STATES
+
+
 @contextmanager
 def _named_trouble() -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        if is_transient(error):
-            raise DatabaseUnavailable(f"database: {error.orig}") from error
+        if is_transient(error) or is_refused(error):
+            raise unavailable(error) from error
         raise

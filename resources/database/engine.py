@@ -16,12 +16,18 @@ from sqlalchemy import event
 from sqlalchemy.engine import URL, make_url
 
 from pipeline.domain.errors import BadSettings
+from resources.database.host import claim
 
 BUSY_TIMEOUT_MS = 5_000
 #: PostgreSQL: a client that hangs inside a transaction frees its row locks after this long.
 IDLE_IN_TRANSACTION_MS = 10_000
 LOCK_TIMEOUT_MS = 5_000
 STATEMENT_TIMEOUT_MS = 60_000
+CONNECT_SECONDS = 10
+#: PostgreSQL: connections that a process keeps, and those beside them that it opens at need and closes again.
+POOL_SIZE, POOL_OVERFLOW = 5, 5
+#: A thread waits so long for one of them.
+POOL_WAIT_SECONDS = 30
 
 NETWORK_FILE_SYSTEMS = frozenset(
     {
@@ -36,7 +42,18 @@ NETWORK_FILE_SYSTEMS = frozenset(
         "9p",
         "fuse.sshfs",
         "glusterfs",
+        "fuse.glusterfs",
         "ceph",
+        "fuse.ceph",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "afs",
+        "fuse.s3fs",
+        "fuse.gcsfuse",
+        "fuse.rclone",
+        "fuse.mount-s3",
+        "fuse.davfs2",
     }
 )
 
@@ -73,6 +90,8 @@ def _open_sqlite(url: URL) -> sa.Engine:
     if not url.database or url.database == ":memory:":
         raise BadSettings("database_url", "an in-memory database is not durable", "name a file")
     refuse_network_file_system(Path(url.database))
+    if Path(url.database).parent.is_dir():
+        claim(Path(url.database))
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -118,12 +137,17 @@ def _open_postgresql(url: URL) -> sa.Engine:
     )
     engine = sa.create_engine(
         url,
-        pool_size=5,
-        max_overflow=5,
+        pool_size=POOL_SIZE,
+        max_overflow=POOL_OVERFLOW,
+        pool_timeout=POOL_WAIT_SECONDS,
         pool_pre_ping=True,
         executemany_mode="values_plus_batch",  # INSERT … ON CONFLICT too: not a round trip a row
         executemany_batch_page_size=500,
-        connect_args={"options": options, "connect_timeout": 10, "application_name": "reelwright"},
+        connect_args={
+            "options": options,
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": "reelwright",
+        },
     )
     event.listen(engine, "connect", _check_postgresql)
     return engine

@@ -86,7 +86,10 @@ class SharedClock:
 
 def opened(order: Order) -> tuple[Adapters, SharedClock]:
     settings = Settings(
-        home=Path(order.home), database_url=SecretStr(order.database_url), providers=Path(order.providers)
+        home=Path(order.home),
+        database_url=SecretStr(order.database_url),
+        allow_unsafe_database=True,
+        providers=Path(order.providers),
     )
     adapters, clock = resources.connect.connect(settings), SharedClock(Path(order.clock))
     adapters.database.clock = clock
