@@ -1,4 +1,4 @@
-"""One whole installation in a folder of its own: database, store, index, providers in memory, people.
+"""One whole installation of its own: database, store, index, providers in memory, people.
 
 Belongs here: making it, and the commands of people as calls. Does not belong here: which call comes when
 (`test_lifecycle_machine`), or what must hold.
@@ -38,12 +38,11 @@ from pipeline.steps.produce.source_set import record_sources
 from resources.adapters import Adapters
 from resources.database import schema
 from resources.database.database import Database, Transaction
-from resources.database.engine import READ_ONLY
 from resources.database.objects import NewObject, plain
 from resources.database.revisions import sources_of
 from resources.database.source_sets import PRESENT, Judged, OwnedSource
-from resources.object_store.local import LocalStore
-from resources.tag_index.sql import SqlTagIndex
+from resources.object_store.protocol import ObjectStore
+from resources.tag_index.protocol import TagIndex
 from tests.acceptance.memory_provider import MemoryProvider, Remote
 from tests.conftest import Clock
 
@@ -103,23 +102,30 @@ def brief(number: int, provider: str, english: int, *, approval: bool, cap: int)
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """An empty store and an empty index."""
+
+    store: ObjectStore
+    index: TagIndex
+
+
 @dataclass
 class Studio:
     """`picture` is the one source image of every brief."""
 
     database: Database
+    shelf: Shelf
     clock: Clock
     folder: Path
     remote: Remote
     picture: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
-        engine = self.database.engine
-        self.root = self.folder / "objects"
         self.adapters = Adapters(
             database=self.database,
-            store=LocalStore(self.root),
-            index=SqlTagIndex(engine, engine.execution_options(**READ_ONLY)),
+            store=self.shelf.store,
+            index=self.shelf.index,
             sandbox=None,  # type: ignore[arg-type]  # media was examined once, see `test_lifecycle_machine`
             providers={name: MemoryProvider(name, of, self.remote) for name, of in CLASSES.items()},  # type: ignore[misc]
             terms={name: terms_of(name) for name in CLASSES},

@@ -1,4 +1,4 @@
-"""A studio on either database, and media that the real sandbox has looked at once.
+"""A studio on either database, or on any other shelf, and media that the real sandbox has looked at once.
 
 Belongs here: making studios for rules and tests. Does not belong here: what happens in one.
 """
@@ -24,10 +24,13 @@ from pipeline.steps.produce import verify as verify_step
 from resources.database import database as database_module
 from resources.database import schema
 from resources.database.database import Database
+from resources.database.engine import READ_ONLY
 from resources.media import Sandbox, examine_video
 from resources.media import derive as derive_pictures
+from resources.object_store.local import LocalStore
+from resources.tag_index.sql import SqlTagIndex
 from tests.acceptance.memory_provider import Remote
-from tests.acceptance.studio import Studio
+from tests.acceptance.studio import Shelf, Studio
 from tests.conftest import Clock
 from tests.postgres import Server
 from tests.steps.author import picture
@@ -94,13 +97,15 @@ class Studios:
     database: Database
     media: Media
     folder: Path
+    open_shelf: Callable[[Path], Shelf]
 
     def open(self) -> Studio:
         """A studio in which nothing has happened yet."""
         self._wipe()
         self.database.clock = clock = Clock()
         folder = Path(tempfile.mkdtemp(dir=self.folder))
-        return Studio(self.database, clock, folder, Remote(self.media.bodies), self.media.picture)
+        shelf = self.open_shelf(folder)
+        return Studio(self.database, shelf, clock, folder, Remote(self.media.bodies), self.media.picture)
 
     def _wipe(self) -> None:
         names = ["search_text", *(table.name for table in reversed(schema.metadata.sorted_tables))]
@@ -114,8 +119,10 @@ class Studios:
 
 @contextmanager
 def _studios(url: str, media: Media, folder: Path) -> Iterator[Studios]:
+    """Objects below each studio's folder, the index in its database."""
     database = Database.at(url)
-    yield Studios(database, media, folder)
+    index = SqlTagIndex(database.engine, database.engine.execution_options(**READ_ONLY))
+    yield Studios(database, media, folder, lambda folder: Shelf(LocalStore(folder / "objects"), index))
     database.close()
 
 
@@ -136,12 +143,18 @@ def sqlite_studios(media: Media, migrated_sqlite: Path, fast_folder: Path) -> It
 
 @pytest.fixture(scope="module")
 def postgresql_studios(media: Media, postgres: Server, fast_folder: Path) -> Iterator[Studios]:
-    name = f"studios_{fast_folder.name}"
+    with studios_database(postgres, fast_folder) as url, _studios(url, media, fast_folder) as studios:
+        yield studios
+
+
+@contextmanager
+def studios_database(postgres: Server, folder: Path) -> Iterator[str]:
+    """The URL of a migrated database for whoever works in *folder*."""
+    name = f"studios_{folder.name}"
     admin = sa.create_engine(postgres.url(), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with admin.connect() as connection:
         connection.exec_driver_sql(f'CREATE DATABASE "{name}" TEMPLATE template_reelwright STRATEGY WAL_LOG')
-    with _studios(postgres.url(name), media, fast_folder) as studios:
-        yield studios
+    yield postgres.url(name)
     with admin.connect() as connection:
         connection.exec_driver_sql(f'DROP DATABASE "{name}" WITH (FORCE)')
 

@@ -171,7 +171,7 @@ class Lifecycle(RuleBasedStateMachine):
     @precondition(lambda self: len(self.workers) < WORKERS)
     @rule(job=st.sampled_from(sorted(JOBS)), steps=st.integers(0, 6))
     def worker_starts(self, job: str, steps: int) -> None:
-        worker = Worker(self.studio.adapters, self.studio.root, JOBS[job], job)
+        worker = Worker(self.studio.adapters, JOBS[job], job)
         self.workers.append(worker)
         worker.let_on(steps)
         self._forget_done()
@@ -289,7 +289,9 @@ _SETTINGS = settings(
 )
 
 
-def _hold(studios: Studios, examples: int) -> None:
+def hold(studios: Studios, examples: int) -> None:
+    """The machine on *studios*, from as many beginnings as *examples*."""
+
     class Machine(Lifecycle):
         open_studio = staticmethod(studios.open)
 
@@ -301,8 +303,8 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def test_the_lifecycle_holds_on_sqlite(sqlite_studios: Studios) -> None:
-    _hold(sqlite_studios, 20)
+    hold(sqlite_studios, 20)
 
 
 def test_the_lifecycle_holds_on_postgresql(postgresql_studios: Studios) -> None:
-    _hold(postgresql_studios, 3)
+    hold(postgresql_studios, 3)

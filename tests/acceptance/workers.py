@@ -18,7 +18,6 @@ from typing import Any
 from pipeline.domain.errors import ReelwrightError
 from resources.adapters import Adapters
 from resources.database.database import Database
-from resources.object_store.local import LocalStore
 from resources.object_store.protocol import Put
 from resources.tag_index.protocol import Change, WriteResult
 
@@ -92,14 +91,18 @@ class GatedDatabase(Database):
         return super().run(work)
 
 
-class GatedStore(LocalStore):
-    def __init__(self, root: Path, gate: Gate) -> None:
-        super().__init__(root)
-        self._gate = gate
+@dataclass(frozen=True)
+class GatedStore:
+    plain: Any
+    gate: Gate
 
     def put_if_absent(self, key: str, path: Path, **said: Any) -> Put:
-        self._gate.stop("put")
-        return super().put_if_absent(key, path, **said)
+        self.gate.stop("put")
+        put: Put = self.plain.put_if_absent(key, path, **said)
+        return put
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plain, name)
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,6 @@ class Worker:
     """One process of Reelwright: adapters of its own behind one gate, and a thread."""
 
     adapters: Adapters
-    root: Path
     work: Callable[[Adapters], Any]
     name: str
     gate: Gate = field(default_factory=Gate)
@@ -151,7 +153,7 @@ class Worker:
         gated = replace(
             self.adapters,
             database=GatedDatabase(self.adapters.database, self.gate),
-            store=GatedStore(self.root, self.gate),
+            store=GatedStore(self.adapters.store, self.gate),  # type: ignore[arg-type]
             index=GatedIndex(self.adapters.index, self.gate),
             providers={
                 name: GatedProvider(one, self.gate) for name, one in self.adapters.providers.items()

@@ -1,4 +1,4 @@
-"""One S3 server for all tests of this folder, and a bucket of its own for each of them."""
+"""A bucket of its own for each test of this folder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,9 @@ import pytest
 from botocore.config import Config
 
 from pipeline.domain.bucket import Bucket
-from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY, VersityGw, running_versitygw
+from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY, VersityGw
 
 _names = itertools.count(1)
-
-
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[VersityGw]:
-    with running_versitygw() as server:
-        yield server
 
 
 @pytest.fixture(autouse=True)
