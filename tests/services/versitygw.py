@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.services.go import CACHE as PROGRAMS
 from tests.services.go import run_go
+from tests.survivors import ends_with_us, goes_with_us
 
 VERSION = "1.8.0"
 MODULE = f"github.com/versity/versitygw/cmd/versitygw@v{VERSION}"
@@ -72,6 +73,7 @@ class VersityGw:
                 stdout=log,
                 stderr=log,
             )
+        ends_with_us(self._process.pid)
         self._wait()
 
     def _wait(self) -> None:
@@ -109,6 +111,7 @@ class VersityGw:
 def running_versitygw(*, certificate: tuple[Path, Path] | None = None) -> Iterator[VersityGw]:
     # Not below a memory file system: they have no extended attributes of users.
     with tempfile.TemporaryDirectory(prefix="rws3-", dir="/var/tmp") as root:
+        goes_with_us(Path(root))
         server = VersityGw(Path(root), certificate=certificate)
         server.start()
         try:

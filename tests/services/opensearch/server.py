@@ -25,6 +25,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tests.services.go import CACHE as PROGRAMS
+from tests.survivors import ends_with_us, goes_with_us
 
 VERSION = "3.9.0"
 #: OpenSearch 3 wants Java 21, Debian 12 ends at 17; `pom.xml` holds the word breaks this trimmed one lacks.
@@ -141,6 +142,7 @@ class Server:
                 env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(self.root / "tmp")},
                 **drop,
             )
+        ends_with_us(self._process.pid)
         self._wait_until_it_answers(self._process)
 
     def stop(self) -> None:
@@ -197,6 +199,7 @@ class Server:
 def running_opensearch(*, jvm: Sequence[str] = QUICK_JVM, heap: str = "512m") -> Iterator[Server]:
     root = Path(tempfile.mkdtemp(prefix="rwos-", dir="/tmp"))
     root.chmod(0o755)  # the other account reads below it
+    goes_with_us(root)
     try:
         server = Server(root, jvm=jvm, heap=heap)
         server.start()
