@@ -3,6 +3,13 @@
 from resources.database.schema.alerts import alerts
 from resources.database.schema.base import metadata
 from resources.database.schema.decided import decisions, pauses, selections
+from resources.database.schema.delivery import (
+    delivery_deletions,
+    delivery_facts,
+    delivery_files,
+    delivery_names,
+    delivery_quarantine,
+)
 from resources.database.schema.index import search_entries, search_tags
 from resources.database.schema.money import budgets, holds, usage_facts
 from resources.database.schema.owned import derivatives, object_parents, object_uses, objects
@@ -39,6 +46,11 @@ __all__ = [
     "campaigns",
     "counters",
     "decisions",
+    "delivery_deletions",
+    "delivery_facts",
+    "delivery_files",
+    "delivery_names",
+    "delivery_quarantine",
     "derivatives",
     "documents",
     "holds",
