@@ -11,6 +11,16 @@ from resources.database.schema.delivery import (
     delivery_quarantine,
 )
 from resources.database.schema.index import search_entries, search_tags
+from resources.database.schema.ledger import (
+    invoice_lines,
+    invoices,
+    ledger_lines,
+    ledger_postings,
+    periods,
+    statement_lines,
+    storage_days,
+    storage_measured,
+)
 from resources.database.schema.money import budgets, holds, usage_facts
 from resources.database.schema.owned import derivatives, object_parents, object_uses, objects
 from resources.database.schema.record import audit, counters, operations, outbox, partition_marks
@@ -56,7 +66,11 @@ __all__ = [
     "holds",
     "index_entries",
     "intake_files",
+    "invoice_lines",
+    "invoices",
     "lanes",
+    "ledger_lines",
+    "ledger_postings",
     "lots",
     "metadata",
     "object_parents",
@@ -67,6 +81,7 @@ __all__ = [
     "outbox",
     "partition_marks",
     "pauses",
+    "periods",
     "publications",
     "remote_jobs",
     "renditions",
@@ -79,6 +94,9 @@ __all__ = [
     "slot_wants",
     "slots",
     "source_assets",
+    "statement_lines",
+    "storage_days",
+    "storage_measured",
     "usage_facts",
     "wishes",
 ]
