@@ -29,7 +29,7 @@ from pipeline.domain.errors import ReelwrightError, StoreConflict
 from pipeline.domain.tags import query
 from resources.connect import object_store, tag_index
 from resources.database.database import Database
-from resources.database.migrate import head, require_current
+from resources.database.migrate import require_current
 from resources.database.safety import CLOCK_SECONDS, require_safe, seconds_apart
 from resources.database.trouble import unavailable
 from resources.object_store.protocol import ObjectStore, Put
@@ -61,11 +61,11 @@ def database(settings: Settings) -> Finding:
     """Opens, has this release's revision, and commits durably (the engine refuses anything less)."""
     with _database(settings) as opened:
         require_safe(opened, allow_unsafe=settings.allow_unsafe_database)
-        require_current(opened)
+        revision = require_current(opened)
         with opened.reading() as connection:
             kind = connection.dialect.name
             durable = _durability(connection)
-    return Finding("database", Level.OK, f"{kind} at revision {head()}, {durable}")
+    return Finding("database", Level.OK, f"{kind} at revision {revision}, {durable}")
 
 
 def _durability(connection: sa.Connection) -> str:

@@ -56,7 +56,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """A connection that only reads; it takes no write lock and is rolled back at the end."""
-        with _named_trouble(), self.engine.connect().execution_options(**READ_ONLY) as connection:
+        with named_trouble(), self.engine.connect().execution_options(**READ_ONLY) as connection:
             yield connection
 
     def now(self) -> int:
@@ -151,7 +151,8 @@ def is_refused(error: sa.exc.DBAPIError) -> bool:
 
 
 @contextmanager
-def _named_trouble() -> Iterator[None]:
+def named_trouble() -> Iterator[None]:
+    """DatabaseUnavailable, with what is wrong and its remedy, for what is no error of ours."""
     try:
         yield
     except sa.exc.DBAPIError as error:

@@ -45,7 +45,7 @@ def require_safe(database: Database, *, allow_unsafe: bool = False) -> None:
     if abs(apart) > CLOCK_SECONDS:
         raise BadSettings(
             "database_url",
-            f"the database's clock is {apart:+.0f} s from this machine's; at most {CLOCK_SECONDS:.0f} s may be",
+            f"the database's clock is {apart:+.0f} s from this machine's; at most {CLOCK_SECONDS:.0f}",
             "synchronise the clocks of both machines (NTP)",
         )
 
