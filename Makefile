@@ -64,7 +64,7 @@ survival: $(SETUP)
 
 # One lock for Python 3.11 to 3.13, Linux and macOS: hashes, no address.
 lock: | $(BIN)/uv
-	$(UV) pip compile pyproject.toml --extra production --group dev --universal --python-version 3.11 --generate-hashes --fork-strategy fewest --no-strip-extras --no-annotate --no-header -q -o requirements.lock
+	$(UV) pip compile pyproject.toml --extra production --extra celery --group dev --universal --python-version 3.11 --generate-hashes --fork-strategy fewest --no-strip-extras --no-annotate --no-header -q -o requirements.lock
 	! grep -nE '://|^--' requirements.lock
 
 clean:
