@@ -165,6 +165,16 @@ class PriceCard:
 
 
 @dataclass(frozen=True, slots=True)
+class PriceCards:
+    """Every card, in order of time; at most one holds on a day."""
+
+    cards: tuple[PriceCard, ...] = ()
+
+    def on(self, day: date) -> PriceCard | None:
+        return next((card for card in self.cards if card.holds_on(day)), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Unrated:
     """Why something has no price."""
 
@@ -210,8 +220,10 @@ def price_for(card: PriceCard, day: date, meter: str, provider: str, model: str,
 
 def grains(units: Decimal | int, divisor: int) -> int:
     """*units* of a meter as a quantity, in grains; half to even."""
-    exact: Fraction = Fraction(units) * GRAINS / divisor
-    return round(exact)
+    above, below = Decimal(units).as_integer_ratio()
+    whole, rest = divmod(above * GRAINS, below * divisor)
+    twice = 2 * rest - below * divisor
+    return whole + (twice > 0 or (twice == 0 and whole % 2 == 1))
 
 
 def as_quantity(count: int) -> Decimal:
@@ -327,3 +339,48 @@ def _round(value: Fraction, halves: Halves) -> int:
 def rounded(value: Decimal, places: int, halves: Halves) -> Decimal:
     """One amount by itself."""
     return value.quantize(Decimal(1).scaleb(-places), rounding=_ROUNDING[halves], context=EXACT)
+
+
+class Measure(enum.StrEnum):
+    """What a meter counts, and so what it can be priced by."""
+
+    BYTE_SECONDS = "byte-seconds"
+    BYTES = "bytes"
+    SECONDS = "seconds"
+    REQUESTS = "requests"
+    STARTS = "starts"
+    CREDITS = "the provider's own units"
+
+
+#: Every meter that is priced or said to be free: what is measured under another name stays unpriced.
+METERS: Mapping[str, Measure] = MappingProxyType(
+    {
+        "source_byte_seconds": Measure.BYTE_SECONDS,
+        "rendition_byte_seconds": Measure.BYTE_SECONDS,
+        "derivative_byte_seconds": Measure.BYTE_SECONDS,
+        "temporary_byte_seconds": Measure.BYTE_SECONDS,
+        "generation_starts": Measure.STARTS,
+        "starts_unconfirmed": Measure.STARTS,
+        "generated_seconds": Measure.SECONDS,
+        "provider_units": Measure.CREDITS,
+        "status_requests": Measure.REQUESTS,
+        "retrieved_bytes": Measure.BYTES,
+        "repeated_download_bytes": Measure.BYTES,
+        "delivered_bytes": Measure.BYTES,
+        "delivery_requests": Measure.REQUESTS,
+        "cache_hits": Measure.REQUESTS,
+        "cache_misses": Measure.REQUESTS,
+    }
+)
+UNITS: Mapping[Measure, tuple[Unit, ...]] = MappingProxyType(
+    {
+        Measure.BYTE_SECONDS: (Unit.GB_MONTHS, Unit.GIB_MONTHS, Unit.GB_HOURS, Unit.GIB_HOURS),
+        Measure.BYTES: (Unit.GB, Unit.GIB),
+        Measure.SECONDS: (Unit.SECONDS,),
+        Measure.REQUESTS: (
+            Unit.REQUESTS, Unit.REQUESTS_1000, Unit.REQUESTS_10000, Unit.REQUESTS_1000000,
+        ),
+        Measure.STARTS: (Unit.STARTS,),
+        Measure.CREDITS: (Unit.CREDITS,),
+    }
+)  # fmt: skip
