@@ -4,8 +4,9 @@ BIN := .venv/bin
 UV  := UV_PYTHON_DOWNLOADS=never $(BIN)/uv
 SETUP := .venv/.ready
 WORKERS ?= 2
+EVERY   ?= 1
 
-.PHONY: setup demo dev test services-test lint types bench sweep mutants survival lock clean
+.PHONY: setup demo dev test services-test services-sweep lint types bench sweep mutants survival lock clean
 
 setup: $(SETUP)
 
@@ -53,6 +54,12 @@ bench: $(SETUP)
 # Every kill point on both databases, and every variant; `make test` runs a sample.
 sweep: $(SETUP)
 	$(BIN)/python -m tests.faults.sweep
+
+# Everybody killed, cut off and kept waiting at every request between product and servers: several hours;
+# `make services-sweep EVERY=40` tries each fortieth. `make services-test` has five deaths of each server.
+services-sweep: $(SETUP)
+	$(BIN)/python -m tests.services.programs
+	$(BIN)/python -m tests.services.faults.sweep --every $(EVERY)
 
 # Takes each guard out of a copy and wants a named test to fail.
 mutants: $(SETUP)

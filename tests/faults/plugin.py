@@ -26,6 +26,8 @@ from sqlalchemy import event
 
 from resources.http.client import HttpClient
 from resources.object_store.local import LocalStore
+from resources.object_store.s3 import S3Store
+from resources.tag_index.opensearch import OpenSearchTagIndex
 from resources.tag_index.sql import SqlTagIndex
 
 #: Right before a commit everything durable is as it was at the point before: only a deep sweep asks for it.
@@ -65,7 +67,7 @@ def hook(points: Points) -> None:
     """Put *points* into this process, for good."""
     _hook_commits(points)
     _hook_store(points)
-    _hook_index()
+    _hook_index(points)
     _hook_requests(points)
 
 
@@ -110,9 +112,10 @@ def _total_changes(connection: sa.Connection) -> int:
 
 
 def _hook_store(points: Points) -> None:
-    _after(LocalStore, "put_if_absent", lambda: points.reach("put"))
-    _after(LocalStore, "put_receipt", lambda: points.reach("receipt"))
-    _after(LocalStore, "delete", lambda: points.reach("delete"))
+    for kind in (LocalStore, S3Store):
+        _after(kind, "put_if_absent", lambda: points.reach("put"))
+        _after(kind, "put_receipt", lambda: points.reach("receipt"))
+        _after(kind, "delete", lambda: points.reach("delete"))
     link = LocalStore._link
 
     def linked(*arguments: Any) -> Any:
@@ -133,8 +136,9 @@ def _after(kind: type, name: str, then: Callable[[], None]) -> None:
     setattr(kind, name, hooked)
 
 
-def _hook_index() -> None:
+def _hook_index(points: Points) -> None:
     """The SQL index writes by commits of its own, which then go by its name."""
+    _after(OpenSearchTagIndex, "put", lambda: points.reach("index"))
     put = SqlTagIndex.put
 
     def named(*arguments: Any) -> Any:

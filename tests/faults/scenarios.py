@@ -12,7 +12,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from types import MappingProxyType
 import sqlalchemy as sa
 
 from tests.faults.nursery import Nursery
+from tests.faults.places import Places
 from tests.faults.plugin import BEFORE_COMMIT
 from tests.faults.renderer.process import RendererProcess
 from tests.faults.world import World
@@ -160,7 +161,7 @@ _OPTIONS = ("--work-seconds", "0.2")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    database: str  #: sqlite or postgresql
+    database: str  #: sqlite, postgresql, or services
     mode: str
     variant: str
     at: str
@@ -179,11 +180,15 @@ class Result:
 
 @dataclass
 class Bench:
-    """What cases share: one warm nursery, one renderer a mode, a migrated template of each database."""
+    """What cases share: one warm nursery, one renderer a mode, a migrated template of each database.
+
+    *services* makes an installation on other servers: its places, and the same as workers reach them.
+    """
 
     folder: Path
-    sqlite: Path
-    server: Server | None
+    sqlite: Path | None = None
+    server: Server | None = None
+    services: Callable[[str], AbstractContextManager[tuple[Places, Places]]] | None = None
     _stack: ExitStack = field(default_factory=ExitStack)
     _renderers: dict[str, RendererProcess] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -203,13 +208,13 @@ class Bench:
             world.has_converged(deaths=0)
             return [one for one in world.points if before_commits or not one.startswith(BEFORE_COMMIT)]
 
-    def try_out(self, case: Case) -> Result:
-        """One case on a world of its own; a broken assertion is its problem."""
+    def try_out(self, case: Case, do: Callable[[World, str], None] | None = None) -> Result:
+        """One case on a world of its own; a broken assertion is its problem. *do*: what its variant means."""
         began = time.monotonic()
         reached, problem = True, ""
         with self._renderer_of(case) as renderer, self._world(case.database, case.mode, renderer) as world:
             try:
-                VARIANTS[case.variant](world, case.at)
+                (do or VARIANTS[case.variant])(world, case.at)
             except NotReached:
                 reached = False
             except AssertionError:
@@ -220,8 +225,8 @@ class Bench:
     def _world(self, database: str, mode: str, renderer: RendererProcess) -> Iterator[World]:
         number = next(self._numbers)
         home = self.folder / f"world-{number}"
-        with self._database(database, number) as url:
-            world = World(home, url, mode, renderer, self.nursery, f"tenant-{number}")
+        with self._places(database, number) as (own, through):
+            world = World(home, own, mode, renderer, self.nursery, f"tenant-{number}", through)
             try:
                 yield world
             finally:
@@ -229,8 +234,19 @@ class Bench:
         shutil.rmtree(home)
 
     @contextmanager
+    def _places(self, kind: str, number: int) -> Iterator[tuple[Places, Places]]:
+        if kind == "services":
+            assert self.services is not None, "no services were started"
+            with self.services(f"sweep{uuid.uuid4().hex[:12]}") as places:
+                yield places
+            return
+        with self._database(kind, number) as url:
+            yield Places(url), Places(url)
+
+    @contextmanager
     def _database(self, kind: str, number: int) -> Iterator[str]:
         if kind == "sqlite":
+            assert self.sqlite is not None, "no SQLite database was migrated"
             path = self.folder / f"world-{number}.db"
             shutil.copy(self.sqlite, path)
             yield f"sqlite:///{path}"

@@ -37,7 +37,7 @@ def main() -> int:
             all_cases(several[0], databases, asked.variant, asked.mode, asked.point, deep=asked.deep)
         )
         results = list(track(_worked_through(cases, several), "points", len(cases)))
-    _tell(results)
+    tell(results)
     return 1 if any(result.problem for result in results) else 0
 
 
@@ -103,7 +103,7 @@ def _worked_through(cases: Sequence[Case], several: Sequence[Bench]) -> Iterator
             yield done.result()
 
 
-def _tell(results: Iterable[Result]) -> None:
+def tell(results: Iterable[Result]) -> None:
     console = Console()
     rows: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for result in results:

@@ -12,7 +12,8 @@ import signal
 import struct
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from pydantic import SecretStr
 
 import resources.connect
 from pipeline.documents.settings import Settings
+from pipeline.domain.errors import ReelwrightError
 from pipeline.domain.follow_ons import Stage
 from pipeline.steps.operate.relay_outbox import relay_outbox
 from pipeline.steps.produce.ingest import look_at_intake
@@ -38,6 +40,8 @@ SECOND = 1_000_000
 BEHIND_SECONDS = 40_000
 #: A round in which nothing was due moves the clock on by this much.
 IDLE_SECONDS = 7
+#: Real seconds until the next try where a server is away.
+AWAY_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Order:
 
     home: str
     database_url: str
+    store_url: str
+    index_url: str
     providers: str
     clock: str
     log: str
@@ -53,6 +59,7 @@ class Order:
     stops: bool = False  #: SIGSTOP instead of SIGKILL
     rounds: int = 1_500  #: at most; a round takes some 20 ms when nothing is due
     is_alone: bool = True  #: False: it never moves the clock past a lease that somebody may hold
+    endures: bool = False  #: what may help by trying again ends a round, as it would end a run of Dagster's
 
     def dump(self) -> str:
         return json.dumps(asdict(self))
@@ -88,6 +95,8 @@ def opened(order: Order) -> tuple[Adapters, SharedClock]:
     settings = Settings(
         home=Path(order.home),
         database_url=SecretStr(order.database_url),
+        store_url=order.store_url,
+        index_url=order.index_url,
         allow_unsafe_database=True,
         providers=Path(order.providers),
     )
@@ -102,16 +111,33 @@ def work(order: Order, sandbox: Sandbox) -> int:
     resources.connect.Sandbox = lambda: sandbox  # type: ignore[attr-defined,assignment,misc]
     points = Points(Path(order.log), order.at, signal.SIGSTOP if order.stops else signal.SIGKILL)
     hook(points)
-    adapters, clock = opened(order)
+    adapters, clock = _opened_in_the_end(order)
     for _ in range(order.rounds):
-        if is_done(adapters):
-            return 0
-        before = points.changes
-        one_round(adapters)
-        if points.changes == before:
-            _wait(adapters, clock, is_alone=order.is_alone)
+        with _endured(order):
+            if is_done(adapters):
+                return 0
+            before = points.changes
+            one_round(adapters)
+            if points.changes == before:
+                _wait(adapters, clock, is_alone=order.is_alone)
     print(f"not done after {order.rounds} rounds: {open_items(adapters)}", file=sys.stderr, flush=True)
     return 3
+
+
+def _opened_in_the_end(order: Order) -> tuple[Adapters, SharedClock]:
+    while True:
+        with _endured(order):
+            return opened(order)
+
+
+@contextmanager
+def _endured(order: Order) -> Iterator[None]:
+    try:
+        yield
+    except ReelwrightError as trouble:
+        if not (order.endures and trouble.may_help):
+            raise
+        time.sleep(AWAY_SECONDS)
 
 
 def _is_usable(_warm: _Warm) -> bool:

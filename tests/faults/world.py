@@ -25,6 +25,7 @@ from resources.adapters import Adapters
 from resources.database import schema
 from resources.database.invariants import Phase, SeenJob
 from tests.faults.nursery import Ended, Nursery
+from tests.faults.places import Places
 from tests.faults.renderer.process import ADAPTERS, RendererProcess
 from tests.faults.worker import BEHIND_SECONDS, Order, SharedClock, opened
 from tests.steps.author import picture
@@ -44,11 +45,12 @@ class World:
     """One tenant with one campaign of two videos, in a folder and a database of its own."""
 
     home: Path
-    database_url: str
+    places: Places
     mode: str
     renderer: RendererProcess
     nursery: Nursery
     tenant: str
+    through: Places  #: the same places as workers reach them, maybe by way of a relay
     seen_outputs: int = field(init=False)
     _before_its_death: int = 0
 
@@ -64,13 +66,14 @@ class World:
         place = self.home / "objects" / "intake" / self.tenant / folder
         picture(place / "depot.png", "navy")
         (place / "brief.yaml").write_text(yaml.safe_dump(_brief(self.tenant), allow_unicode=True))
+        self.places.deliver(self.home / "objects")
 
     # Workers
 
     def order(self, **changes: Any) -> Order:
         return Order(
-            home=str(self.home), database_url=self.database_url, providers=str(self.providers),
-            clock=str(self.home / "clock"), log=str(self.home / "points"), **changes,
+            home=str(self.home), providers=str(self.providers), clock=str(self.home / "clock"),
+            log=str(self.home / "points"), **{**self.through.urls, **changes},
         )  # fmt: skip
 
     def start(self, **changes: Any) -> int:
@@ -80,9 +83,9 @@ class World:
         """A worker until it ends, is killed or stops itself."""
         return self.nursery.wait(self.start(**changes))
 
-    def finish(self) -> None:
+    def finish(self, **changes: Any) -> None:
         """A worker that is let live, and must come to the end."""
-        ended = self.run()
+        ended = self.run(**changes)
         assert ended.is_well, f"status {ended.status}: {self.nursery.errors.read_text()[-2000:]}"
 
     def wake(self, stopped: int) -> None:
@@ -108,7 +111,7 @@ class World:
 
     @cached_property
     def _opened(self) -> tuple[Adapters, SharedClock]:
-        return opened(self.order())
+        return opened(self.order(**self.places.urls))
 
     @property
     def adapters(self) -> Adapters:
