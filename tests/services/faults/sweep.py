@@ -1,4 +1,4 @@
-"""`python -m tests.services.faults.sweep`: every trouble with every server and worker at every point, a table.
+"""`python -m tests.services.faults.sweep`: every trouble of every server and worker at every point, a table.
 
 Belongs here: choosing cases and working through them. Does not belong here: what a case is (`troubles`,
 `tests.faults.scenarios`).
@@ -43,7 +43,9 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.services.faults.sweep", description=__doc__)
-    parser.add_argument("who", choices=[*SERVERS, WORKER, []], nargs="*", help="everyone, when none is named")
+    parser.add_argument(
+        "--who", choices=[*SERVERS, WORKER], action="append", help="meets trouble; everyone by default"
+    )
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th case")
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="cases at a time, on servers of their own"
