@@ -51,6 +51,9 @@ def together(named: Mapping[str, PriceCard]) -> PriceCards:
     cards = sorted(named.items(), key=lambda pair: (pair[1].effective_from, pair[1].version))
     for number, (name, card) in enumerate(cards):
         for other_name, other in cards[:number]:
+            if card.currency != other.currency:
+                problem = f"is not that of {other_name} ({other.currency}); accounts are kept in one"
+                raise BadDocument(name, [Fault("currency", problem, value=card.currency)])
             if card.version == other.version:
                 raise BadDocument(
                     name, [Fault("version", f"is that of {other_name} too", value=card.version)]

@@ -369,7 +369,11 @@ METERS: Mapping[str, Measure] = MappingProxyType(
         "delivered_bytes": Measure.BYTES,
         "delivery_requests": Measure.REQUESTS,
         "cache_hits": Measure.REQUESTS,
+        "cache_refreshes": Measure.REQUESTS,
+        "cache_shield_hits": Measure.REQUESTS,
         "cache_misses": Measure.REQUESTS,
+        "storage_requests_a": Measure.REQUESTS,
+        "storage_requests_b": Measure.REQUESTS,
     }
 )
 UNITS: Mapping[Measure, tuple[Unit, ...]] = MappingProxyType(

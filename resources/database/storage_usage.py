@@ -4,8 +4,9 @@ Belongs here: the statements. Does not belong here: the rule of shared bytes (`p
 
 An object with one account, in a campaign that never changed its cost centre, is summed in SQL: three
 groupings (first part of a day, last part, bytes that lie through whole days between) and a running sum, which
-costs the same for a day as for a year. The few that several share, or whose cost centre changed, are cut in Python.
-Sums are kept apart in whole seconds and microseconds: bytes times microseconds pass 64 bits at 107 MB a day.
+costs the same for a day as for a year. The few that several share, or whose cost centre changed, are cut in
+Python. Sums are kept apart in whole seconds and microseconds: bytes times microseconds pass 64 bits at 107 MB
+a day.
 """
 
 # ruff: noqa: S608 - every piece of a statement is a constant of this module
