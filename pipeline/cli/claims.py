@@ -29,7 +29,7 @@ EVERY = "*"
 SCOPE = {"stage": "stage", "provider": "provider", "tenant": "tenant", "by": "paused_by", "why": "reason"}
 LOST = "lost"  #: the word of a result whose row somebody else moved first
 
-STAGE = typer.Argument(help="ingest, submit, poll, retrieve, derive, publish, or * for all.")
+STAGE = typer.Argument(help="ingest, submit, poll, retrieve, derive, publish, retention, or * for all.")
 Stage = Annotated[str, STAGE]
 Provider = Annotated[str, typer.Option("--provider", help="Only work of this provider.")]
 Tenant = Annotated[str, typer.Option("--tenant", help="Only work of this tenant.")]

@@ -117,6 +117,27 @@ def take_from_index(tx: Transaction, attempt: sa.Row[Any]) -> None:
     )
 
 
+def take_objects_from_index(tx: Transaction, object_ids: Collection[str]) -> None:
+    """The entries of these objects are to go: nobody is to find what is about to be purged."""
+    of_objects = index_entries.c.object.in_(object_ids)
+    tx.connection.execute(
+        sa.update(index_entries)
+        .where(of_objects, index_entries.c.standing != TOMBSTONE)
+        .values(standing=TOMBSTONE, next_action_at=tx.now, **_RISES)
+    )
+
+
+def entries_of_objects(connection: sa.Connection, object_ids: Collection[str]) -> dict[str, list[str]]:
+    """By object, its entries that the index is still to be told about."""
+    behind = sa.select(index_entries.c.object, index_entries.c.id).where(
+        index_entries.c.object.in_(object_ids), index_entries.c.synced_version < index_entries.c.version
+    )
+    found: dict[str, list[str]] = {}
+    for row in connection.execute(behind):
+        found.setdefault(row.object, []).append(row.id)
+    return found
+
+
 def say_again(tx: Transaction, entry_ids: Collection[str]) -> None:
     """What these entries say has changed: the index is to be told."""
     _say_again(tx, index_entries.c.id.in_(entry_ids))

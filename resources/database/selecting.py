@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.domain.errors import LostRace
+from pipeline.domain.errors import LostRace, NotAllowed
 from pipeline.domain.follow_ons import Topic
 from pipeline.domain.lifecycle import AttemptState, Move, Submission
 from pipeline.domain.outcomes import HoldFate
@@ -18,6 +18,7 @@ from pipeline.domain.renditions import attempt_id, idempotency_key
 from resources.database.database import Transaction
 from resources.database.endings import Ending, end
 from resources.database.index_entries import take_from_index
+from resources.database.objects import SOURCES_AGAIN, hold_sources
 from resources.database.revisions import write_creation
 from resources.database.schema import attempts, renditions, selections
 from resources.database.transitions import Transition, apply_one, message, post
@@ -36,8 +37,11 @@ def add_attempt(
 ) -> str:
     """Make the next attempt of a locked *rendition*, like *last*, select it, and let it be sent.
 
-    Raises `LostRace` when another attempt was made meanwhile; nothing is left then.
+    Raises `LostRace` when another attempt was made meanwhile, `NotAllowed` when retention has taken what it
+    would be made from; nothing is left then.
     """
+    if not hold_sources(tx, rendition.tenant, rendition.sources):
+        raise NotAllowed(rendition.id, "its source images were purged", SOURCES_AGAIN)
     number = rendition.attempts_made + 1
     name = attempt_id(rendition.id, number)
     tx.connection.execute(

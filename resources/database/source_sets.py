@@ -12,10 +12,20 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from pipeline.domain.errors import StoreUnavailable
 from resources.database.database import Transaction
 from resources.database.derivatives import Picture, record_manifest
-from resources.database.objects import NewObject, Use, descend, own, use
-from resources.database.schema import revision_sources, source_assets
+from resources.database.objects import (
+    SERVING_STATES,
+    NewObject,
+    Use,
+    descend,
+    hold_objects,
+    is_used,
+    own,
+    use,
+)
+from resources.database.schema import objects, revision_sources, source_assets
 from resources.database.upsert import insert_for
 
 MISSING, GROWING, REFUSED, PRESENT = "missing", "growing", "refused", "present"
@@ -53,7 +63,12 @@ def asset_id(tenant: str, sha256: str) -> str:
 
 
 def asset_by_sha256(connection: sa.Connection, tenant: str, sha256: str) -> sa.Row[Any] | None:
-    wanted = sa.select(source_assets).where(source_assets.c.id == asset_id(tenant, sha256))
+    """With `object_state`: an original that was purged is to be delivered again."""
+    wanted = (
+        sa.select(source_assets, objects.c.state.label("object_state"))
+        .join(objects, objects.c.id == source_assets.c.object)
+        .where(source_assets.c.id == asset_id(tenant, sha256))
+    )
     return connection.execute(wanted).one_or_none()
 
 
@@ -102,7 +117,8 @@ def _own(tx: Transaction, revision: sa.Row[Any], new: OwnedSource) -> str:
         facts=dict(new.original.facts),
         created_at=tx.now,
     )
-    tx.connection.execute(insert.on_conflict_do_nothing())
+    again = {"object": original}  # the same bytes may come again after their purge
+    tx.connection.execute(insert.on_conflict_do_update(index_elements=["id"], set_=again))
     descend(tx, tenant, original, [upright])
     picture = Picture(
         new.name, upright, new.width, new.height, new.format, new.upright.size_bytes, at_source_width=True
@@ -112,6 +128,15 @@ def _own(tx: Transaction, revision: sa.Row[Any], new: OwnedSource) -> str:
 
 
 def _use(tx: Transaction, revision: sa.Row[Any], asset: str) -> None:
-    """The revision needs the original, and its campaign pays for it."""
-    held = tx.connection.scalar(sa.select(source_assets.c.object).where(source_assets.c.id == asset))
-    use(tx, [Use(str(held), "revision", revision.id, revision.tenant)])
+    """The revision needs the original, and its campaign pays for it.
+
+    Raises StoreUnavailable (`purged_meanwhile`) when retention was first; the next look takes it up anew.
+    """
+    held = str(tx.connection.scalar(sa.select(source_assets.c.object).where(source_assets.c.id == asset)))
+    wanted = Use(held, "revision", revision.id, revision.tenant)
+    if is_used(tx, wanted):
+        return
+    hold_objects(tx, [held])
+    if tx.connection.scalar(sa.select(objects.c.state).where(objects.c.id == held)) not in SERVING_STATES:
+        raise StoreUnavailable("purged_meanwhile", f"source asset {asset} is or was being purged meanwhile")
+    use(tx, [wanted])

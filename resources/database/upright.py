@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
+from resources.database.objects import SERVING_STATES
 from resources.database.schema import derivatives, objects
 
 UPRIGHT = "upright"  #: the derivative's name
@@ -30,7 +31,7 @@ def upright_pictures(
             derivatives.c.tenant == tenant,
             derivatives.c.name == UPRIGHT,
             derivatives.c.source_sha256.in_(source_sha256s),
-            objects.c.state != "purged",
+            objects.c.state.in_(SERVING_STATES),
         )
         .order_by(objects.c.created_at)
     )

@@ -6,7 +6,7 @@ Belongs here: which of two stores holds a key. Does not belong here: any store's
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,11 @@ class IntakeBeside:
 
     def delete(self, key: str) -> bool:
         return self._of(key).delete(key)
+
+    def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
+        intake = [key for key in keys if self._of(key) is self._intake]
+        others = [key for key in keys if self._of(key) is self._objects]
+        return {**self._objects.delete_all(others), **self._intake.delete_all(intake)}
 
     def old_versions(self, prefix: str) -> Iterator[Stored]:
         both = [self._only(store, store.old_versions(prefix)) for store in self._asked(prefix)]

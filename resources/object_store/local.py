@@ -16,14 +16,14 @@ import io
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
 from pipeline.domain.errors import BadKey, StoreConflict, StoreUnavailable, UnknownSubject
-from resources.object_store.local_files import digest, flush, no_folder, reading, writing
+from resources.object_store.local_files import digest, flush, no_folder, reading, unavailable, writing
 from resources.object_store.protocol import (
     INTAKE_PREFIX,
     Bytes,
@@ -156,6 +156,28 @@ class LocalStore:
             return False
         return True
 
+    def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
+        """A folder is flushed once for all of its keys: nothing is said to be gone before that."""
+        folders: dict[str, list[str]] = {}
+        for key in keys:
+            folders.setdefault(check_key(key).rpartition("/")[0], []).append(key)
+        answers: dict[str, bool | str] = {}
+        for several in folders.values():
+            answers |= self._deleted(several)
+        return answers
+
+    def _deleted(self, keys: Sequence[str]) -> Mapping[str, bool | str]:
+        """Keys of one folder."""
+        try:
+            with reading(keys[0]), self._folder_of(keys[0]) as (folder, _):
+                answers = {key: _unlinked(folder, key.rpartition("/")[2]) for key in keys}
+                flush(folder)
+        except UnknownSubject:
+            return dict.fromkeys(keys, False)
+        except StoreUnavailable as error:
+            return dict.fromkeys(keys, error.reason)
+        return answers
+
     def old_versions(self, prefix: str) -> Iterator[Stored]:  # noqa: ARG002  a folder keeps none
         return iter(())
 
@@ -224,6 +246,16 @@ def _step_down(folder: int, part: str, *, create: bool) -> int:
     inner = os.open(part, _FOLDER, dir_fd=folder)
     os.close(folder)
     return inner
+
+
+def _unlinked(folder: int, name: str) -> bool | str:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        return unavailable(error).reason
+    return True
 
 
 def _opened(folder: int, name: str) -> BinaryIO:

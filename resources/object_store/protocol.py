@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -92,6 +92,10 @@ class ObjectStore(Protocol):
 
     def delete(self, key: str) -> bool:
         """Remove every version; True when something was there. Gone for good when this returns."""
+        ...
+
+    def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
+        """As `delete`, for many at once; by key its answer, or the reason code where it failed."""
         ...
 
     def old_versions(self, prefix: str) -> Iterator[Stored]:

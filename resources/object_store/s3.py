@@ -13,7 +13,8 @@ import base64
 import hashlib
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -27,6 +28,9 @@ from resources.object_store.s3_proof import prove
 from resources.object_store.s3_reading import held, read_digest, read_range, stream
 from resources.object_store.s3_upload import ONE_PUT_BYTES, PART_BYTES, Upload, Uploader
 from resources.object_store.s3_versions import drop_unfinished, old_versions, purge, unfinished
+
+#: Keys that are removed side by side; each is listed, deleted version by version, and listed again.
+DELETIONS_AT_ONCE = 8
 
 _RECEIPT_TYPES = {".json": "application/json"}
 
@@ -128,6 +132,16 @@ class S3Store:
 
     def delete(self, key: str) -> bool:
         return purge(self._client, key)
+
+    def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
+        with ThreadPoolExecutor(DELETIONS_AT_ONCE) as workers:
+            return dict(zip(keys, workers.map(self._deleted, keys), strict=True))
+
+    def _deleted(self, key: str) -> bool | str:
+        try:
+            return self.delete(key)
+        except StoreUnavailable as error:
+            return error.reason
 
     def old_versions(self, prefix: str) -> Iterator[Stored]:
         return old_versions(self._client, prefix)

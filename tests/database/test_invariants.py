@@ -135,8 +135,22 @@ SIGHTS: dict[str, Callable[[Snapshot], Snapshot]] = {
         seen, jobs=[*(seen.jobs or ()), SeenJob("local", "job-x", "r-9-a1")]
     ),
 }
+
+
+def _receipt(subject: str) -> str:
+    return f"""INSERT INTO retention_receipts
+        (number, tenant, plan, item, subject, body, previous, sha256, at)
+        VALUES (1, 'northwind', 'p', 1, '{subject}', '{{}}', '', 'h', 0)"""
+
+
 #: Both at once: an object that was purged, and bytes that are still there.
 BOTH = {"purged_is_gone": f"UPDATE objects SET state = 'purged', purged_at = 0 WHERE id = '{VIDEO}'"}
+POISONS |= {
+    "purged_has_its_receipt": f"UPDATE objects SET state = 'purged', purged_at = 0 WHERE id = '{PICTURE}'",
+    "receipt_is_of_what_was_purged": _receipt(VIDEO),
+    "receipts_follow_each_other": "UPDATE retention_heads SET number = 4 WHERE name = 'receipts'",
+    "marked_by_a_plan": f"UPDATE objects SET state = 'marked' WHERE id = '{VIDEO}'",
+}
 
 
 def fired(connection: sa.Connection, seen: Snapshot) -> set[str]:

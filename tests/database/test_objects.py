@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+import pytest
+
+from pipeline.domain.errors import StoreUnavailable
 from pipeline.domain.media import QualityMeasures
 from resources.database import schema
 from resources.database.database import Database
@@ -33,11 +37,22 @@ def test_a_key_that_was_purged_may_hold_another_object(database: Database, clock
     database.run(lambda tx: tx.connection.execute(schema.objects.update().values(state="purged")).rowcount)
     clock.pass_seconds(1)
 
-    [second] = _own(database, _new()).values()
+    [second] = _own(database, replace(_new(), purges_before=1)).values()
 
     assert first != second
     with database.reading() as connection:
         assert set(objects_by_id(connection, [first, second])) == {first, second}
+
+
+@pytest.mark.parametrize("state", ["purging", "purged"])
+def test_bytes_that_were_put_before_a_purge_of_their_key_are_not_owned(
+    database: Database, state: str
+) -> None:
+    _own(database, _new())
+    database.run(lambda tx: tx.connection.execute(schema.objects.update().values(state=state)).rowcount)
+
+    with pytest.raises(StoreUnavailable, match="purged meanwhile"):
+        _own(database, _new())
 
 
 def test_a_use_that_stands_keeps_its_beginning(database: Database, clock: Clock) -> None:

@@ -7,8 +7,8 @@ from pipeline.domain.follow_ons import Stage
 from resources.database import pauses
 from resources.database.database import Database
 
-#: What can be paused: the stages of lots, the poller, or all of them.
-PAUSABLE = (*map(str, Stage), "poll", pauses.ALL)
+#: What can be paused: the stages of lots, the poller, retention, or all of them.
+PAUSABLE = (*map(str, Stage), "poll", "retention", pauses.ALL)
 
 
 def pause(database: Database, *, stage: str, provider: str, tenant: str, actor: str, reason: str) -> bool:

@@ -18,6 +18,7 @@ from pipeline.steps.produce.lot import ItemResult, LotReport, work_lot
 from resources.database.attempts import attempts_by_id
 from resources.database.claims import claim_for_retry, give_back
 from resources.database.database import Database, Transaction
+from resources.database.objects import hold_sources
 from resources.database.schema import attempts, slots
 from resources.database.selecting import add_attempt, lock_rendition
 
@@ -61,6 +62,8 @@ def _by_rule(tx: Transaction, row: sa.Row[Any], terms: Mapping[str, ProviderTerm
         return ItemResult(row.id, row.campaign, "nothing", "not_wanted")
     if not may_try_anew(found, rendition.attempts_made, terms.get(row.provider)):
         return ItemResult(row.id, row.campaign, "nothing", "waits_for_review")
+    if not hold_sources(tx, rendition.tenant, rendition.sources):
+        return ItemResult(row.id, row.campaign, "nothing", "inputs_gone")
     current = attempts_by_id(tx.connection, [row.id])[row.id]
     add_attempt(tx, rendition, current, actor=actor, reason=f"after_{found.outcome_class or 'overdue'}")
     return ItemResult(row.id, row.campaign, "retried")

@@ -40,7 +40,16 @@ from pipeline.steps.produce.spool import spooled
 from resources.database.counters import count_up
 from resources.database.database import Database, Transaction
 from resources.database.derivatives import Picture, manifests, record_manifest
-from resources.database.objects import NewObject, Use, descend, objects_by_id, own, use
+from resources.database.objects import (
+    NewObject,
+    Use,
+    descend,
+    hold_objects,
+    objects_by_id,
+    own,
+    purges_of,
+    use,
+)
 from resources.database.outputs import is_to_be_shown, outputs
 from resources.database.transitions import Transition, apply_one
 from resources.media import Sandbox, derive, examine_image
@@ -101,6 +110,7 @@ class Made:
     key: str
     sha256: str
     size_bytes: int
+    purges_before: int  #: of its key, before it was put there
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +179,26 @@ class Deriving:
                 raise Underivable("owned_bytes_gone", str(error)) from error
             except (MediaRefused, MediaUnproven) as refusal:
                 raise Underivable(refusal.reason, str(refusal)) from refusal
-            return [self._keep(source, folder, file) for file in files]
+            keys = {file: self._key(source, file) for file in files}
+            with self.database.reading() as connection:
+                purges = purges_of(connection, keys.values())
+            return [self._keep(folder, file, key, purges.get(key, 0)) for file, key in keys.items()]
 
-    def _keep(self, source: sa.Row[Any], folder: Path, file: DerivativeFile) -> Made:
-        path, extension = folder / file.filename, file.filename.rpartition(".")[2]
-        key = derivative_key(source.tenant, source.sha256, self.transforms.version, file.name, extension)
+    def _key(self, source: sa.Row[Any], file: DerivativeFile) -> str:
+        extension = file.filename.rpartition(".")[2]
+        return derivative_key(source.tenant, source.sha256, self.transforms.version, file.name, extension)
+
+    def _keep(self, folder: Path, file: DerivativeFile, key: str, purges: int) -> Made:
+        path = folder / file.filename
         try:
             self.store.put_if_absent(
                 key, path, sha256=file.sha256, size=file.size_bytes, media_type=_MEDIA_TYPES[file.format]
             )
         except StoreConflict:
-            return self._adopt(key, path, file)
-        return Made(file, key, file.sha256, file.size_bytes)
+            return self._adopt(key, path, file, purges)
+        return Made(file, key, file.sha256, file.size_bytes, purges)
 
-    def _adopt(self, key: str, path: Path, file: DerivativeFile) -> Made:
+    def _adopt(self, key: str, path: Path, file: DerivativeFile, purges: int) -> Made:
         """Another release of the encoder may have been here: its picture stays when it is the right one."""
         self.store.get_to(key, path)
         try:
@@ -192,7 +208,7 @@ class Deriving:
         found = (facts.display_width, facts.display_height, facts.container)
         if found != (file.width, file.height, file.format):
             raise Underivable("key_holds_other_bytes", f"{key} is another picture: {found}")
-        return Made(file, key, facts.sha256, facts.size_bytes)
+        return Made(file, key, facts.sha256, facts.size_bytes, purges)
 
     def _complete(self, tx: Transaction, row: sa.Row[Any], source: sa.Row[Any], made: Sequence[Made]) -> None:
         """Manifest, objects, uses and the fact that says so: all or nothing."""
@@ -206,6 +222,7 @@ class Deriving:
             descend(tx, source.tenant, source.id, set(ids.values()))
             pictures = [_picture(one, ids[one.key]) for one in made]
             record_manifest(tx, source.tenant, source.sha256, self.transforms.version, pictures)
+        hold_objects(tx, [one.object for one in self._manifest(tx.connection, source) or ()])
         pictures_now = self._manifest(tx.connection, source)
         if pictures_now is None:
             raise StoreUnavailable("manifest_changed", f"pictures of {source.key} were purged meanwhile")
@@ -286,6 +303,7 @@ def _object(source: sa.Row[Any], made: Made, version: str) -> NewObject:
         size_bytes=made.size_bytes,
         media_type=_MEDIA_TYPES[made.file.format],
         facts={"width": made.file.width, "height": made.file.height, "transform_version": version},
+        purges_before=made.purges_before,
     )
 
 

@@ -24,6 +24,7 @@ from pipeline.steps.produce.answers import ended
 from pipeline.steps.produce.making import CARRIED, MADE, PlannedWish, PlanningRules, making_of, name_rendition
 from resources.database import planning as rows
 from resources.database.database import Transaction
+from resources.database.objects import SOURCES_AGAIN, hold_sources
 from resources.database.settings import in_force
 from resources.database.transitions import message, post
 from resources.database.wish_facts import weights
@@ -96,6 +97,8 @@ def _plan_wishes(
         one, made = name_rendition(tx, making, wish, existing[wish.variant], fresh=wish.id in fresh)
         planned.append(one)
         new += made
+    if new and not hold_sources(tx, revision.tenant, making.sources):
+        raise NotAllowed(revision.id, "its source images were purged", SOURCES_AGAIN)
     rows.insert_renditions(tx, new, actor=actor, reason=kind)
     _name_all(tx, wishes, planned)
     batch = rows.open_batch(tx, revision, kind=kind, completion=settings.completion, actor=actor)

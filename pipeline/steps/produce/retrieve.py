@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from pipeline.steps.produce.try_ends import Again, End, Owned, Refused, Retrieve
 from pipeline.steps.produce.verify import Verification, wanted_of
 from resources.database.attempts import renditions_of
 from resources.database.database import Database
+from resources.database.objects import purges_of
 from resources.http.client import HttpClient
 from resources.media import Sandbox
 from resources.object_store.protocol import ObjectStore
@@ -77,7 +78,9 @@ def retrieve_group(
         return []
     with database.reading() as connection:
         renditions = renditions_of(connection, rows)
-    items = [Item.of(row, renditions[row.rendition]) for row in rows]
+        items = [Item.of(row, renditions[row.rendition]) for row in rows]
+        purges = purges_of(connection, [item.key for item in items])
+    items = [replace(item, purges_before=purges.get(item.key, 0)) for item in items]
     keeping = Verification(store, sandbox, profile)
     return asyncio.run(_Retrieving(database, providers, terms, keeping, spool, actor).bring_home(items))
 
@@ -89,6 +92,7 @@ class Item:
     row: sa.Row[Any]
     rendition: sa.Row[Any]
     key: str
+    purges_before: int = 0  #: of the key
 
     @staticmethod
     def of(row: sa.Row[Any], rendition: sa.Row[Any]) -> Item:
@@ -96,7 +100,10 @@ class Item:
 
     def at(self, row: sa.Row[Any]) -> Item:
         """The same attempt as a later commit left it."""
-        return Item(row, self.rendition, self.key)
+        return replace(self, row=row)
+
+    def ended(self, end: End, *, is_counted: bool) -> Retrieved:
+        return Retrieved(self.row, self.key, end, is_counted, self.purges_before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +130,7 @@ class _Retrieving:
         """Those whose key holds bytes already (R6), those to fetch, and those that cannot be known now."""
         found = await asyncio.gather(*(asyncio.to_thread(self._is_there, item) for item in items))
         pairs = list(zip(items, found, strict=True))
-        unknown = [
-            Retrieved(item.row, item.key, one, is_counted=False)
-            for item, one in pairs
-            if isinstance(one, Waits)
-        ]
+        unknown = [item.ended(one, is_counted=False) for item, one in pairs if isinstance(one, Waits)]
         owned = [item for item, one in pairs if one is True]
         return owned, [item for item, one in pairs if one is False], unknown
 
@@ -178,7 +181,7 @@ class _Retrieving:
     async def _adopt(self, item: Item) -> Retrieved:
         """What lies under the key already came there by a put of ours: verify it, fetch nothing."""
         end = await asyncio.to_thread(self._adopted, item)
-        return Retrieved(item.row, item.key, end, is_counted=False)
+        return item.ended(end, is_counted=False)
 
     def _adopted(self, item: Item) -> End:
         try:
@@ -198,7 +201,7 @@ class _Retrieving:
     ) -> Retrieved:
         async with gate:
             end = await self._fetched(fetching, item, seen)
-        return Retrieved(item.row, item.key, end, is_counted=True)
+        return item.ended(end, is_counted=True)
 
     async def _fetched(self, fetching: Fetching, item: Item, seen: Observation) -> End:
         try:

@@ -75,6 +75,7 @@ def _object(one: Retrieved, verified: Verified, settings: sa.Row[Any] | None) ->
             "video": plain(facts),
             "quality": {verified.report.profile_version: plain(verified.report)},
         },
+        purges_before=one.purges_before,
     )
 
 

@@ -10,7 +10,7 @@ until the file is replaced, and is not looked at again before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from pipeline.steps.produce.source_set import CHANGED_AFTER, record_sources
 from resources import media
 from resources.database.database import Database
 from resources.database.intake import files_beside, version_of
-from resources.database.objects import NewObject, plain
+from resources.database.objects import SERVING_STATES, NewObject, plain, purges_of
 from resources.database.revisions import revision_by_id, sources_of
 from resources.database.settings import in_force
 from resources.database.source_sets import (
@@ -138,8 +138,11 @@ class _Judge:
         tenant = self.revision.tenant
         with self.intake.database.reading() as connection:
             known = asset_by_sha256(connection, tenant, sha256)
-            if known is not None and upright_pictures(connection, tenant, [sha256]):
+            is_owned = known is not None and known.object_state in SERVING_STATES
+            if known is not None and is_owned and upright_pictures(connection, tenant, [sha256]):
                 return known.id, None
+            keys = source_key(tenant, sha256), _upright_key(tenant, sha256)
+            purges = purges_of(connection, keys)
         facts = media.examine_image(self.intake.sandbox, path, sha256=sha256)
         picture = media.upright_image(
             self.intake.sandbox,
@@ -149,8 +152,13 @@ class _Judge:
             quality=UPRIGHT_QUALITY,
             max_side=UPRIGHT_MAX_SIDE,
         )
-        original = self._new_object("source", source_key(tenant, sha256), facts)
-        upright = self._new_upright(picture, sha256)
+        original, upright = (
+            replace(one, purges_before=purges.get(one.key, 0))
+            for one in (
+                self._new_object("source", source_key(tenant, sha256), facts),
+                self._new_upright(picture, sha256),
+            )
+        )
         self.intake.store.put_if_absent(
             original.key, path, sha256=sha256, size=facts.size_bytes, media_type=facts.content_type
         )
@@ -167,7 +175,7 @@ class _Judge:
 
     def _new_upright(self, picture: media.UprightPicture, sha256: str) -> NewObject:
         tenant = self.revision.tenant
-        key = derivative_key(tenant, sha256, UPRIGHT_VERSION, UPRIGHT, UPRIGHT_EXTENSION)
+        key = _upright_key(tenant, sha256)
         facts = {"width": picture.width, "height": picture.height}
         return NewObject(
             tenant, None, "derivative", self.retention_class, key, picture.sha256, picture.size_bytes,
@@ -192,10 +200,11 @@ class _Judge:
         copied = self.intake.store.get_to(wanted.key, path)
         facts = media.examine_image(self.intake.sandbox, path, sha256=copied.sha256)
         size = {"width": facts.display_width, "height": facts.display_height}
-        return NewObject(
-            wanted.tenant, None, wanted.kind, wanted.retention_class, wanted.key, copied.sha256, copied.size,
-            wanted.media_type, size,
-        )  # fmt: skip
+        return replace(wanted, sha256=copied.sha256, size_bytes=copied.size, facts=size)
+
+
+def _upright_key(tenant: str, sha256: str) -> str:
+    return derivative_key(tenant, sha256, UPRIGHT_VERSION, UPRIGHT, UPRIGHT_EXTENSION)
 
 
 def _waiting(source: sa.Row[Any], standing: str) -> Judged:

@@ -57,3 +57,4 @@ class Retrieved:
     key: str
     end: End
     is_counted: bool
+    purges_before: int = 0  #: of its key, before anything was put there

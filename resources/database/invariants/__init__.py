@@ -16,6 +16,7 @@ from resources.database.invariants.invariant import Heading, Invariant, Phase, S
 from resources.database.invariants.money import MONEY
 from resources.database.invariants.moving import MOVING
 from resources.database.invariants.owning import OWNING
+from resources.database.invariants.purging import PURGING
 from resources.database.invariants.seen import (
     SeenEntry,
     SeenJob,
@@ -41,7 +42,7 @@ __all__ = [
     "lay_beside",
 ]
 
-INVARIANTS: tuple[Invariant, ...] = (*SHOWING, *OWNING, *CHAIN, *SENDING, *MONEY, *MOVING)
+INVARIANTS: tuple[Invariant, ...] = (*SHOWING, *OWNING, *CHAIN, *SENDING, *MONEY, *MOVING, *PURGING)
 
 #: Rows of one invariant that are told; more of them say nothing new.
 MOST_ROWS = 100

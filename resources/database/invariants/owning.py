@@ -99,7 +99,8 @@ OWNING = (
         """SELECT r.id AS subject, r.state || ', source ' || s.position || ' ' || s.standing AS found
             FROM revisions r JOIN revision_sources s ON s.revision = r.id
             LEFT JOIN source_assets a ON a.id = s.source_asset AND a.tenant = r.tenant
-            LEFT JOIN object_uses u ON u.object = a.object AND u.user_kind = 'revision' AND u.user_id = r.id
+            LEFT JOIN object_uses u ON u.user_kind = 'revision' AND u.user_id = r.id AND u.object IN
+                (SELECT x.id FROM objects x JOIN objects y ON y.key = x.key WHERE y.id = a.object)
             WHERE r.state IN ('moderating', 'approved', 'rejected') AND (s.standing <> 'present'
                 OR a.id IS NULL OR u.object IS NULL OR r.asset_set_sha256 IS NULL)""",
     ),

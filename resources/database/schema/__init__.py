@@ -24,6 +24,17 @@ from resources.database.schema.ledger import (
 from resources.database.schema.money import budgets, holds, usage_facts
 from resources.database.schema.owned import derivatives, object_parents, object_uses, objects
 from resources.database.schema.record import audit, counters, operations, outbox, partition_marks
+from resources.database.schema.retention import (
+    grants,
+    legal_holds,
+    retention_approvals,
+    retention_exemptions,
+    retention_heads,
+    retention_items,
+    retention_plans,
+    retention_receipts,
+    retention_seen,
+)
 from resources.database.schema.wanted import (
     batch_items,
     batches,
@@ -63,6 +74,7 @@ __all__ = [
     "delivery_quarantine",
     "derivatives",
     "documents",
+    "grants",
     "holds",
     "index_entries",
     "intake_files",
@@ -71,6 +83,7 @@ __all__ = [
     "lanes",
     "ledger_lines",
     "ledger_postings",
+    "legal_holds",
     "lots",
     "metadata",
     "object_parents",
@@ -85,6 +98,13 @@ __all__ = [
     "publications",
     "remote_jobs",
     "renditions",
+    "retention_approvals",
+    "retention_exemptions",
+    "retention_heads",
+    "retention_items",
+    "retention_plans",
+    "retention_receipts",
+    "retention_seen",
     "revision_sources",
     "revisions",
     "search_entries",

@@ -28,6 +28,8 @@ objects = sa.Table(
     micros("purge_after", null=True),
     micros("purged_at", null=True),
     text("pinned_by", null=True),
+    sa.Index(None, "kind", "id"),
+    sa.Index(None, "key"),
     sa.Index(
         "uq_objects_key_unpurged",
         "key",
@@ -52,7 +54,7 @@ object_parents = sa.Table(
     "object_parents",
     metadata,
     text("object", sa.ForeignKey("objects.id"), primary_key=True),
-    text("parent", sa.ForeignKey("objects.id"), primary_key=True),
+    text("parent", sa.ForeignKey("objects.id"), primary_key=True, index=True),
     tenant(),
 )
 
@@ -63,7 +65,7 @@ derivatives = sa.Table(
     text("source_sha256", primary_key=True),
     text("transform_version", primary_key=True),
     text("name", primary_key=True),
-    text("object", sa.ForeignKey("objects.id")),
+    text("object", sa.ForeignKey("objects.id"), index=True),
     sa.Column("width", sa.Integer, nullable=False),
     sa.Column("height", sa.Integer, nullable=False),
     text("format"),

@@ -55,7 +55,7 @@ attempts = sa.Table(
     text("parked_reason", null=True),
     text("outcome_class", null=True),
     text("outcome_reason", null=True),
-    text("object", null=True),
+    text("object", null=True, index=True),
     text("refused_sha256", null=True),  # the same bytes refused twice end the attempt
     text("derived_version", null=True),  # transform version of its complete manifest
     sa.Column("quote", MicroMoney, nullable=False, server_default=sa.text("0")),
