@@ -6,9 +6,10 @@ Belongs here: the set itself. Does not belong here: how any of it is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.domain.delivery import PathRules, path_rules
 from pipeline.domain.media import TransformSet
 from pipeline.domain.moderation import ModerationPolicy
 from pipeline.domain.provider_terms import ProviderTerms
@@ -34,8 +35,12 @@ class Adapters:
     transforms: TransformSet
     moderation: ModerationPolicy
     spool: Path  #: private local folder for bytes that are not owned yet
+    delivery_logs: ObjectStore | None = None  #: where delivery logs come in; nothing is ever written there
+    delivery_rules: PathRules = field(default_factory=path_rules)
 
     def close(self) -> None:
         self.sandbox.close()
         self.store.close()
+        if self.delivery_logs is not None:
+            self.delivery_logs.close()
         self.database.close()

@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from pipeline.documents.delivery_paths import read_delivery_logs, read_delivery_paths
 from pipeline.documents.moderation_policy import default_moderation_policy, read_moderation_policy
 from pipeline.documents.provider_list import default_provider_list, read_provider_list
 from pipeline.documents.settings import Settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
 from pipeline.documents.transform_set import default_transform_set, read_transform_set
+from pipeline.domain.delivery import PathRules, path_rules
 from pipeline.domain.errors import BadSettings
 from pipeline.domain.provider_terms import ProviderList, ProviderTerms
 from resources.adapters import Adapters
@@ -68,6 +70,8 @@ def connect(settings: Settings) -> Adapters:
             read_moderation_policy,
         ),
         spool=settings.spool,
+        delivery_logs=delivery_log_store(settings),
+        delivery_rules=delivery_rules(settings),
     )
 
 
@@ -99,6 +103,24 @@ def _folder(settings: Settings) -> LocalStore:
         problem = "a store that is a folder has its own intake"
         raise BadSettings("intake_folder", problem, "remove it, or name a bucket as `store_url`")
     return LocalStore(settings.objects)
+
+
+def delivery_log_store(settings: Settings) -> ObjectStore | None:
+    """Where delivery logs come in; a bucket is only read, so nothing is proven of it."""
+    place = read_delivery_logs(settings.delivery_logs)
+    if place is None or isinstance(place, Path):
+        return None if place is None else LocalStore(place)
+    try:
+        from resources.object_store.s3 import S3Store  # as above
+    except ImportError as error:
+        raise _not_installed("delivery_logs", "boto3") from error
+    return S3Store(place)
+
+
+def delivery_rules(settings: Settings) -> PathRules:
+    paths = read_delivery_paths(settings.delivery_paths)
+    bucket = settings.bucket
+    return path_rules(paths) if bucket is None else path_rules(paths, bucket.name, bucket.prefix)
 
 
 def tag_index(settings: Settings, database: Database) -> TagIndex:

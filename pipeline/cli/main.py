@@ -57,6 +57,10 @@ COMMANDS: Mapping[str, Command] = {
     "rebuild": Command(
         "rebuild:rebuild", "Build the tag index anew beside the live one, and put it in its place."
     ),
+    "usage": Command(
+        "usage:usage",
+        "Read delivery logs: how many lines count, and how many bytes they say were sent.",
+    ),
     "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),
     "migrate": Command("upkeep:migrate", "Bring the database to this release's revision."),
     "api": Command("api:api", "Serve status, previews and metrics over HTTP, to this machine alone."),

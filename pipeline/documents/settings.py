@@ -60,6 +60,8 @@ class Settings(BaseModel):
     alert_from: str = ""  #: of e-mail
     alert_to: str = ""  #: of e-mail; several with commas
     alert_repeat_hours: Annotated[int, Field(ge=1, le=720)] = 12  #: until what persists is told again
+    delivery_logs: str = ""  #: where delivery logs come in: file:///PATH or s3://BUCKET[/PREFIX]; empty: none
+    delivery_paths: str = "/="  #: PATH=KEY, with commas: how paths of viewers begin, and their keys instead
     run_log_days: Annotated[int, Field(ge=1, le=3650)] = 14  #: runs of lots and their events
     delivered_days: Annotated[int, Field(ge=1, le=3650)] = 30  #: messages that were delivered
 

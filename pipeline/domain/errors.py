@@ -16,6 +16,7 @@ ReelwrightError
 ├── LostRace                      somebody else moved the row first; nothing was changed
 ├── OverBudget                    the hold would pass the cap; the item is parked
 ├── MediaRefused                  a whole file that breaks a rule (reason code says which)
+├── LogRefused                    a delivery log of which nothing is counted (reason code says why)
 ├── MediaUnproven                 a body that is not proven whole: fetch again
 ├── SandboxFailed                 the media child crashed, hung or ran out of its limits
 ├── RemoteUnavailable             another server did not answer usefully; trying again may help
@@ -197,6 +198,15 @@ class MediaRefused(ReelwrightError):
     def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
         super().__init__(problem)
         self.reason = reason  #: stable code, e.g. `not_media`, `wrong_ratio`, `too_many_pixels`
+        self.remedy = remedy
+
+
+class LogRefused(ReelwrightError):
+    """A delivery log is not whole, or not to be understood: nothing of it is counted."""
+
+    def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
+        super().__init__(problem)
+        self.reason = reason  #: stable code, e.g. `cut_gzip`, `unknown_format`
         self.remedy = remedy
 
 

@@ -18,6 +18,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "docs/brief.md",
     "docs/cli.md",
+    "docs/delivery-logs.md",
     "docs/licences.md",
     "docs/metrics.md",
     "docs/opensearch.md",
