@@ -5,6 +5,7 @@ Arguments and tables only; the work is `pipeline.steps.operate`.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,22 +13,35 @@ import typer
 from pipeline.cli.opening import Json, acting, opened
 from pipeline.cli.printing import emit, say, show, working
 from pipeline.cli.refusals import ExitCode
+from pipeline.domain.errors import BadSettings, NotAllowed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.steps.operate.check import Violation
     from pipeline.steps.operate.checked import CheckResult
+    from resources.adapters import Adapters
 
 MICROS = 1_000_000
 
 
-def reconcile(json: Json = False) -> None:
+def reconcile(
+    restored: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="The database is a dump of TIME put back: look before sending."),
+    ] = None,
+    restored_over: Annotated[
+        bool, typer.Option("--restored-over", help="All that the dump had forgotten is found.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Make the one legal step where something was left behind, and say what and why."""
     from pipeline.steps.operate.reconcile import reconcile as step
     from pipeline.steps.operate.reconciled import Done
 
-    with opened(acting()) as adapters, working("reconciling …", quiet=json):
+    settings, dumped_at = acting(), None if restored is None else _time(restored)
+    with opened(settings) as adapters, working("reconciling …", quiet=json):
+        _mark(adapters, settings.actor, dumped_at, is_over=restored_over)
         report = step(adapters, adapters.database.now())
     if json:
         emit({"at": report.at, "counts": report.counts, "findings": report.findings})
@@ -40,6 +54,27 @@ def reconcile(json: Json = False) -> None:
         show(("item", "done", "what", "campaign", "why", "before", "after"), rows, caption)
     if report.those(Done.FAILED):
         raise typer.Exit(ExitCode.TRY_AGAIN)
+
+
+def _time(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise BadSettings("--restored", f"{text!r} is no time with a zone", "write it as 2026-11-30T02:00Z")
+    return found
+
+
+def _mark(adapters: Adapters, actor: str, dumped_at: datetime | None, *, is_over: bool) -> None:
+    from pipeline.steps.operate.reconcile_restored import restored, restored_is_over
+
+    if dumped_at is not None and is_over:
+        raise BadSettings("--restored-over", "contradicts --restored", "give one of them")
+    if dumped_at is not None:
+        restored(adapters.database, dumped_at, actor)
+    if is_over and not restored_is_over(adapters.database, actor):
+        raise NotAllowed("--restored-over", "this database was not put back", "leave it out")
 
 
 def check(

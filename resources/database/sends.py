@@ -29,8 +29,13 @@ def is_leased(connection: sa.Connection, row: sa.Row[Any], now: int) -> bool:
     return connection.scalar(held) is not None
 
 
-def record_sends(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> None:
-    """One row for each send that is about to happen, committed before its first byte."""
+def record_sends(tx: Transaction, rows: Sequence[sa.Row[Any]], at: int | None = None) -> None:
+    """One row for each send that is about to happen, committed before its first byte.
+
+    *at* is given for sends that may have happened since then, and that this database does not know of.
+    """
+    if not rows:
+        return
     tx.connection.execute(
         sa.insert(sends),
         [
@@ -39,7 +44,7 @@ def record_sends(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> None:
                 "n": row.send_tries + 1,
                 "tenant": row.tenant,
                 "idempotency_key": row.idempotency_key,
-                "at": tx.now,
+                "at": tx.now if at is None else at,
             }
             for row in rows
         ],

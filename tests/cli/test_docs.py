@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     "CONTRIBUTING.md",
+    "docs/backup-and-restore.md",
     "docs/brief.md",
     "docs/cli.md",
     "docs/delivery-logs.md",

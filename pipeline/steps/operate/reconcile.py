@@ -1,7 +1,7 @@
 """Reconcile: look for what nobody moves any more, and make the one legal step that is missing (E6).
 
 Belongs here: the table of looks and running them. Does not belong here: any look (`reconcile_work`,
-`reconcile_owned`), or alerting about what is found (`checks`).
+`reconcile_owned`, `reconcile_restored`), or alerting about what is found (`checks`).
 
 Nothing is moved back and no state is guessed: what is mended becomes due, free or told, in guarded and
 audited updates under the actor `reconciler`, and the ordinary lots do the work. Running it twice, or at
@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from pipeline.domain.errors import DatabaseUnavailable, ReelwrightError
 from pipeline.steps.operate import reconcile_owned as owned
+from pipeline.steps.operate import reconcile_restored as restored
 from pipeline.steps.operate import reconcile_work as work
 from pipeline.steps.operate.reconciled import Done, Finding, Item, Look, ReconcileReport
 from resources.adapters import Adapters
@@ -38,6 +39,8 @@ LOOKS: Mapping[Item, Look] = MappingProxyType(
         Item.SPOOL: owned.spool,
         Item.VERSIONS: owned.versions,
         Item.UNUSED: owned.unused,
+        Item.SINCE_JOBS: restored.jobs,
+        Item.SINCE_OBJECTS: restored.unnamed,
     }
 )
 

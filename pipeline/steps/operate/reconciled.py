@@ -48,6 +48,8 @@ class Item(enum.StrEnum):
     SPOOL = "spool_left_over"
     VERSIONS = "inactive_transform_versions"
     UNUSED = "objects_without_use"
+    SINCE_JOBS = "jobs_since_the_dump"
+    SINCE_OBJECTS = "objects_since_the_dump"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class Sending:
     job: Job
     n: int
     was_lost: bool  #: a send before this one may have been taken
+    is_held_back: bool = False  #: it may have been sent before this database was put back: look first
 
 
 def job_of(row: sa.Row[Any], rendition: sa.Row[Any], images: Sequence[InputImage]) -> Job:
@@ -52,6 +53,8 @@ async def post_each(database: Database, provider: Provider, sending: Sequence[Se
     """
 
     async def one(item: Sending) -> SubmitAnswer:
+        if item.is_held_back:
+            return SubmissionUnknown("restored")
         try:
             async with HttpClient(may_post=lambda: _is_ours(database, item.row)) as client:
                 return await provider.submit(client, item.job)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from resources.database.budgets import hold
 from resources.database.database import Database, Transaction
 from resources.database.lane_claims import claim_submissions
 from resources.database.lanes import free_abandoned, leave, set_caps
+from resources.database.restored import restored_from
 from resources.database.sends import (
     possible_start,
     record_answer,
@@ -159,28 +160,35 @@ class Submitting:
                 parked.append(self._park(tx, row, error))
             else:
                 held.append((row, job))
-        verdicts = apply(tx, [self._intent(tx, row) for row, _ in held])
+        dumped_at = restored_from(tx.connection)
+        forgotten = set() if dumped_at is None else {row.id for row, _ in held if not row.send_tries}
+        verdicts = apply(
+            tx, [self._intent(tx, row, dumped_at if row.id in forgotten else None) for row, _ in held]
+        )
         assert all(verdict is Verdict.APPLIED for verdict in verdicts), "a locked row moved"  # noqa: S101
-        if held:
-            record_sends(tx, [row for row, _ in held])
-        return self._as_they_are(tx, held), parked
+        record_sends(tx, [row for row, _ in held if row.id not in forgotten])
+        record_sends(tx, [row for row, _ in held if row.id in forgotten], dumped_at)
+        return self._as_they_are(tx, held, forgotten), parked
 
-    def _intent(self, tx: Transaction, row: sa.Row[Any]) -> Transition:
-        """`submission` is `unknown` from before the first byte until the answer is durable."""
+    def _intent(self, tx: Transaction, row: sa.Row[Any], dumped_at: int | None) -> Transition:
+        """`submission` is `unknown` from before the first byte until the answer is durable.
+
+        With *dumped_at* it stays so: it may have been sent since then, and is looked for before it is.
+        """
         queued = row.state == _S.QUEUED
         return Transition(
             "attempt",
             row,
             Move(_S.QUEUED, _S.SUBMITTING) if queued else None,
             self.actor,
-            "claimed" if queued else "sent_again",
+            "looked_for_first" if dumped_at is not None else "claimed" if queued else "sent_again",
             facts={
                 "submission": str(Submission.UNKNOWN),
                 "send_tries": row.send_tries + 1,
                 "parked_reason": None,
                 "next_action_at": None,
                 "last_observation": None,
-                "submitted_at": tx.now,
+                "submitted_at": tx.now if dumped_at is None else dumped_at,
                 "next_poll_at": tx.now + self.look_after_seconds * SECOND,
             },
         )
@@ -189,14 +197,23 @@ class Submitting:
     def look_after_seconds(self) -> int:
         return max(LOOK_AFTER_SECONDS, self.provider.lookup_lag_seconds)
 
-    def _as_they_are(self, tx: Transaction, held: Sequence[tuple[sa.Row[Any], Job]]) -> list[Sending]:
+    def _as_they_are(
+        self, tx: Transaction, held: Sequence[tuple[sa.Row[Any], Job]], forgotten: Collection[str]
+    ) -> list[Sending]:
         now = attempts_by_id(tx.connection, [row.id for row, _ in held])
         return [
-            Sending(now[row.id], job, now[row.id].send_tries, row.submission == Submission.UNKNOWN)
+            Sending(
+                now[row.id],
+                job,
+                now[row.id].send_tries,
+                was_lost=row.submission == Submission.UNKNOWN,
+                is_held_back=row.id in forgotten,
+            )
             for row, job in held
         ]
 
     async def send(self, sending: Sequence[Sending]) -> list[SubmitAnswer]:
+        """What a dump may have forgotten is not sent: its answer is that nobody knows."""
         return await post_each(self.database, self.provider, sending)
 
     def record(
