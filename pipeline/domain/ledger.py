@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -232,27 +232,6 @@ class MonthLedger:
     @property
     def shown(self) -> Decimal:
         return sum((total.shown for total in self.totals), Decimal(0))
-
-
-def totals_of(lines: Iterable[Line], places: int, halves: Halves) -> tuple[Total, ...]:
-    """Lines summed to what a report states, each rounded once.
-
-    Within one tenant and kind of spend the shown amounts add up to the shown sum, by largest remainder.
-    """
-    units: dict[TotalKey, Decimal] = defaultdict(Decimal)
-    exact: dict[TotalKey, Decimal] = defaultdict(Decimal)
-    for line in lines:
-        if line.amount is None:
-            continue
-        account = line.measured.account
-        key = TotalKey(
-            account.spend, account.tenant, account.campaign, account.cost_center, line.measured.meter,
-            str(line.corrects or ""),
-        )  # fmt: skip
-        units[key] += line.units
-        exact[key] += line.amount
-    shown = shown_by_group(exact, lambda key: (key.spend, key.tenant), places, halves)
-    return tuple(Total(key, units[key], exact[key], shown[key]) for key in sorted(exact))
 
 
 def shown_by_group(

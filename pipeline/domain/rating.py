@@ -29,7 +29,7 @@ from pipeline.domain.periods import Month
 
 #: Places of a quantity; a grain is its last one.
 PLACES = 18
-GRAINS = 10**PLACES
+GRAINS: int = 10**PLACES
 #: Digits that no sum or product of money here can pass: nothing is rounded by the way.
 EXACT = Context(prec=120, rounding=ROUND_HALF_EVEN)
 ANY = "*"

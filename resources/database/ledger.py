@@ -269,6 +269,7 @@ def currencies_of(connection: sa.Connection, period: Month) -> list[str]:
 
 def rated_at(connection: sa.Connection, period: Month) -> int | None:
     """When a month's newest posting was written."""
-    return connection.scalar(
+    found: int | None = connection.scalar(
         sa.select(sa.func.max(ledger_postings.c.at)).where(ledger_postings.c.period == str(period))
     )
+    return found

@@ -58,7 +58,7 @@ def used_on(connection: sa.Connection, day: date) -> UsedDay:
         for row in connection.execute(read(start)):
             measured = Measured(
                 day,
-                Account(*(row[number] or "" for number in range(5)), spend=row.spend or "live"),
+                _account(row),
                 row.meter,
                 row.provider,
                 row.model,
@@ -66,6 +66,13 @@ def used_on(connection: sa.Connection, day: date) -> UsedDay:
             )
             found[measured] = EXACT.add(found[measured], _units(row))
     return UsedDay(day, {one: found[one] for one in sorted(found) if found[one]}, _fates(connection, start))
+
+
+def _account(row: sa.Row[Any]) -> Account:
+    return Account(
+        row.tenant or "", row.campaign or "", row.cost_center or "", row.rendition or "", row.attempt or "",
+        row.spend or "live",
+    )  # fmt: skip
 
 
 def _units(row: sa.Row[Any]) -> Decimal:
@@ -123,7 +130,7 @@ def _fates(connection: sa.Connection, start: int) -> dict[str, Fate]:
     kept = sa.select(storage_days.c.attempt).where(storage_days.c.day == start)
     spent = sa.select(usage_facts.c.attempt).where(usage_facts.c.at >= start, usage_facts.c.at < start + DAY)
     named = sa.union(kept, spent).subquery()
-    wanted = (
+    wanted: sa.Select[Any] = (
         sa.select(
             attempts.c.id, attempts.c.state, attempts.c.submission, attempts.c.overdue_at,
             renditions.c.selected_attempt,

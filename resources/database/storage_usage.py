@@ -128,7 +128,7 @@ def _simple(connection: sa.Connection, edges: Sequence[int]) -> _Simple:
     for kind, *owner_parts, at, seconds, micros, edge in connection.execute(
         sa.text(_SIMPLE), {"lo": edges[0], "hi": edges[-1]}
     ):
-        owner: Owner = tuple(owner_parts)  # type: ignore[assignment]
+        owner: Owner = tuple(owner_parts)
         amount = int(seconds) * SECOND + int(micros)
         if amount:
             parts[at][owner] += amount
@@ -234,4 +234,5 @@ def measured_at(connection: sa.Connection, days: Sequence[date]) -> dict[date, i
 
 def first_object_at(connection: sa.Connection) -> int | None:
     """When the first object was made: before it nothing can be measured."""
-    return connection.scalar(sa.text("SELECT MIN(created_at) FROM objects"))
+    found: int | None = connection.scalar(sa.text("SELECT MIN(created_at) FROM objects"))
+    return found

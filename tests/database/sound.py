@@ -45,7 +45,7 @@ def write(database: Database) -> None:
     _objects(database)
     _revision(database)
     _publication(database)
-    for table, values in _records():
+    for table, values in (*_records(), *_ledger()):
         rows.insert(database, table, values)
 
 
@@ -229,3 +229,42 @@ def _chain(kind: str, subject: str, states: list[str | None]) -> Iterator[tuple[
         }  # fmt: skip
         yield schema.audit, link | _who()
         before, version = (state, version + 1) if state else (before, version)
+
+
+def _ledger() -> Iterator[tuple[sa.Table, dict[str, Any]]]:
+    """A closed month of one line, and the correction of it that stands in the next."""
+    yield (
+        schema.documents,
+        {"id": "price_card:c", "kind": "price_card", "version": "c", "sha256": "c", "body": "{}",
+         "recorded_at": 0},
+    )  # fmt: skip
+    yield (
+        schema.periods,
+        {"id": "2025-11", "tenant": "*", "opened_at": 1, "closed_at": 3, "closed_by": "anna", "card": "c",
+         "currency": "USD", "places": 2, "halves": "half_even", "postings": 1, "lines": 1,
+         "amount_nano": 10_000_000, "exact": "0.01", "shown": 1, "statement_sha256": "s", "checklist": []},
+    )  # fmt: skip
+    yield schema.periods, {"id": "2025-12", "tenant": "*", "opened_at": 4}
+    yield (
+        schema.statement_lines,
+        {"period": "2025-11", "number": 1, "tenant": TENANT, "spend": "live", "campaign": HOME,
+         "cost_center": "MKT-1", "meter": "provider_units", "corrects": "", "units": "1", "exact": "0.01",
+         "shown": 1},
+    )  # fmt: skip
+    for number, period, corrects in ((1, "2025-11", ""), (2, "2025-12", "2025-11")):
+        yield (
+            schema.ledger_postings,
+            {"id": f"2025-11-05#{number}", "tenant": "*", "charge_day": 0, "number": number,
+             "period": period, "corrects": corrects, "cause": "facts", "card": "c",
+             "card_document": "price_card:c", "currency": "USD", "lines": 1, "amount_nano": 10_000_000,
+             "actor": "anna", "at": number * 2},
+        )  # fmt: skip
+        yield (
+            schema.ledger_lines,
+            {"posting": f"2025-11-05#{number}", "number": 1, "tenant": TENANT, "campaign": HOME,
+             "cost_center": "MKT-1", "rendition": "r-1", "attempt": SHOWN, "spend": "live", "day": 0,
+             "meter": "provider_units", "provider": "local", "model": "kenburns-1", "region": "",
+             "fate": "used", "units": "1", "card": "c", "sku": "credits", "tier": 1, "unit": "Credits",
+             "quantity": "1", "unit_price": "0.01", "amount": "0.01", "amount_nano": 10_000_000,
+             "reason": ""},
+        )  # fmt: skip

@@ -50,6 +50,12 @@ POISONS: dict[str, str] = {
     "picture_matches_its_object": "UPDATE derivatives SET size_bytes = 51",
     "source_set_is_owned": "UPDATE revision_sources SET standing = 'growing'",
     "approval_was_decided": "UPDATE decisions SET verdict = 'rejected'",
+    "posting_is_its_lines": "UPDATE ledger_lines SET amount_nano = 7 WHERE posting = '2025-11-05#1'",
+    "closed_month_is_as_it_was": "UPDATE periods SET amount_nano = 1 WHERE id = '2025-11'",
+    "statement_sums_to_its_month": "UPDATE statement_lines SET shown = 2",
+    "a_correction_names_a_closed_month": """UPDATE ledger_postings SET corrects = ''
+        WHERE id = '2025-11-05#2'""",
+    "an_amount_has_its_price": "UPDATE ledger_lines SET amount = NULL WHERE posting = '2025-11-05#1'",
     "moves_are_counted": f"UPDATE attempts SET version = 3 WHERE id = '{RUNNING}'",
     "chain_has_no_gap": f"UPDATE audit SET version = 9 WHERE subject_id = '{SHOWN}' AND version = 5",
     "chain_links_up": f"UPDATE audit SET from_state = 'queued' WHERE subject_id = '{SHOWN}' AND version = 3",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from functools import partial
 
 from pipeline.domain.errors import NotAllowed
@@ -60,7 +60,7 @@ def unmeasured_days(database: Database, month: Month) -> list[date]:
     today = utc(now).date()
     begun = max(month.first_day, utc(first).date())
     days = days_between(begun, min(month.next.first_day, today))
-    return [day for day in days if measured.get(day, 0) < midnight(day)]
+    return [day for day in days if measured.get(day, 0) < midnight(day + timedelta(days=1))]
 
 
 def _keep(database: Database, day: date, owners: Mapping[Owner, int]) -> Metered:

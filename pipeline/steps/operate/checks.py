@@ -21,6 +21,7 @@ from pipeline.steps.operate.check_ages import SETTLED_SECONDS, attempt_ages, unf
 from pipeline.steps.operate.check_outside import entries_in_index, objects_in_store
 from pipeline.steps.operate.checked import CheckResult, CheckRow, Looked, Offence, Severity
 from pipeline.steps.operate.recover import PlannedItem, recovery_plan
+from pipeline.steps.retain.check_purged import purged_in_store
 from resources.adapters import Adapters
 from resources.database.invariants import INVARIANTS, MOST_ROWS, Invariant, Phase, Snapshot, lay_beside
 from resources.database.invariants import broken_of as rows_that_break
@@ -42,6 +43,7 @@ class Name(enum.StrEnum):
     REVISIONS = "current_revision_complete"
     MONEY = "budgets_and_lanes_add_up"
     AUDIT = "audit_chain_whole"
+    PURGES = "purges_are_proven"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +105,15 @@ CHECKS: Mapping[Name, Check] = MappingProxyType(
             looks=(unfinished_revisions,),
         ),
         Name.MONEY: Check(
-            "budgets, lanes and meters are what they count",
+            "budgets, lanes, meters and the ledger are what they count",
             "`reelwright reconcile` recounts lanes; money is never corrected by itself: ask an engineer",
             _ids(
                 "budget_equals_its_holds", "cap_is_kept", "hold_lasts_as_long_as_the_job",
                 "settled_amount_fits", "lane_equals_its_attempts", "in_flight_holds_a_place",
                 "polls_are_metered", "bytes_are_metered_as_owned", "only_possible_starts_are_taken_back",
                 "one_start_a_handle", "no_unconfirmed_start_of_what_is_known",
-                "what_awaits_a_verdict_is_booked",
+                "what_awaits_a_verdict_is_booked", "posting_is_its_lines", "closed_month_is_as_it_was",
+                "statement_sums_to_its_month", "a_correction_names_a_closed_month", "an_amount_has_its_price",
             ),
         ),
         Name.AUDIT: Check(
@@ -121,6 +124,15 @@ CHECKS: Mapping[Name, Check] = MappingProxyType(
                 "moves_are_legal", "token_never_goes_back", "token_was_issued",
                 "changes_name_actor_and_reason", "visible_changes_are_audited", "approval_was_decided",
             ),
+        ),
+        Name.PURGES: Check(
+            "what was purged was approved, is gone, and has its receipt in a chain without a gap",
+            "`reelwright retention prove OBJECT` shows one; rows were changed from outside: ask an engineer",
+            _ids(
+                "purged_has_its_receipt", "receipt_is_of_what_was_purged", "receipts_follow_each_other",
+                "marked_by_a_plan",
+            ),
+            (purged_in_store,),
         ),
     }
 )  # fmt: skip

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from resources.database.invariants.chain import CHAIN
 from resources.database.invariants.invariant import Heading, Invariant, Phase, Seen
+from resources.database.invariants.ledger import LEDGER
 from resources.database.invariants.money import MONEY
 from resources.database.invariants.moving import MOVING
 from resources.database.invariants.owning import OWNING
@@ -42,7 +43,9 @@ __all__ = [
     "lay_beside",
 ]
 
-INVARIANTS: tuple[Invariant, ...] = (*SHOWING, *OWNING, *CHAIN, *SENDING, *MONEY, *MOVING, *PURGING)
+INVARIANTS: tuple[Invariant, ...] = (
+    *SHOWING, *OWNING, *CHAIN, *SENDING, *MONEY, *LEDGER, *MOVING, *PURGING,
+)  # fmt: skip
 
 #: Rows of one invariant that are told; more of them say nothing new.
 MOST_ROWS = 100

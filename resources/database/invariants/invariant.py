@@ -27,6 +27,7 @@ class Heading(enum.StrEnum):
     CHAIN = "a broken audit chain"
     SENDING = "more than one remote start of an attempt, or one that is lost"
     MONEY = "money or places that do not add up"
+    LEDGER = "ledger lines of a period that do not sum to its report"
     PURGE = "a purge without its proof"
     LEFT_OVER = "something that nobody needs and nobody removed"
     STUCK = "something that waits and that nothing will move"

@@ -10,6 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 from pipeline.domain.ledger import Line
 from pipeline.domain.periods import Month, midnight
@@ -68,12 +69,12 @@ class Books:
              "size_bytes": 1, "reader_version": "1", "hours": {}, "reasons": {}, "read_at": 0},
         )  # fmt: skip
 
-    def video(self, name: str, **columns: object) -> str:
+    def video(self, name: str, **columns: Any) -> str:
         rows.rendition(self.database, CAMPAIGN, name)
         return rows.attempt(self.database, CAMPAIGN, name, **{"state": "indexed"} | columns)
 
     def use(
-        self, at: int, quantity: int, meter: str = "provider_units", name: str = "", **columns: object
+        self, at: int, quantity: int, meter: str = "provider_units", name: str = "", **columns: Any
     ) -> None:
         rows.insert(
             self.database, schema.usage_facts,
@@ -82,7 +83,7 @@ class Books:
              "quantity": quantity, "spend": "live", "at": at} | columns,
         )  # fmt: skip
 
-    def deliver(self, day: date, quantity: int, meter: str = "delivered_bytes", **columns: object) -> None:
+    def deliver(self, day: date, quantity: int, meter: str = "delivered_bytes", **columns: Any) -> None:
         rows.insert(
             self.database, schema.delivery_facts,
             {"id": f"delivery-{next(_numbers)}", "tenant": "northwind", "campaign": CAMPAIGN,

@@ -143,7 +143,7 @@ def test_a_cost_centre_that_changes_within_a_day_cuts_the_day(database: Database
                 sa.select(
                     *(
                         {"number": sa.literal(2), "effective_from": sa.literal(noon),
-                         "cost_center": sa.literal("MKT-2")}.get(column.name, column).label(column.name)
+                         "cost_center": sa.literal("MKT-2")}.get(column.name, column).label(column.name)  # type: ignore[attr-defined]
                         for column in schema.campaign_settings.c
                     )
                 ),

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -22,7 +23,7 @@ from pipeline.steps.account import rate as step
 from pipeline.steps.account.meter_storage import meter_storage
 from resources.database import schema
 from resources.database.database import Database
-from resources.database.ledger import posted
+from resources.database.ledger import post, posted
 from resources.database.measured import units_by_meter
 from tests.conftest import Clock
 from tests.database import rows
@@ -79,13 +80,13 @@ def test_a_rating_that_was_killed_between_days_goes_on_where_it_stopped(
     for day in MARCH.days[:4]:
         books.use(midnight(day), 100)
         books.deliver(day, 4 * 10**9)
-    real, posts = step.post, []
+    posts: list[date] = []
 
     def dies(tx, posting):  # type: ignore[no-untyped-def]
         if len(posts) == 2:
             raise KeyboardInterrupt
         posts.append(posting.charge_day)
-        return real(tx, posting)
+        return post(tx, posting)
 
     monkeypatch.setattr(step, "post", dies)
     with pytest.raises(KeyboardInterrupt):
@@ -178,7 +179,9 @@ def test_two_videos_with_the_same_traffic_pay_the_same_whoever_came_first(books:
 
 
 def test_bytes_that_nothing_explains_are_paid_for_by_nobody_and_shown(books: Books) -> None:
-    nobody = dict.fromkeys(("tenant", "campaign", "rendition", "object", "cost_center", "spend"))
+    nobody: dict[str, Any] = dict.fromkeys(
+        ("tenant", "campaign", "rendition", "object", "cost_center", "spend")
+    )
     books.deliver(DAY_5, 10**9, **nobody)
     books.rate(MARCH)
     [line] = books.lines(MARCH)
@@ -241,11 +244,10 @@ def test_a_posting_that_was_drawn_up_before_another_came_is_refused(
     books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books.use(midnight(DAY_5), 100)
-    real = step.post
 
     def twice(tx, posting):  # type: ignore[no-untyped-def]
-        real(tx, posting)
-        return real(tx, posting)
+        post(tx, posting)
+        return post(tx, posting)
 
     monkeypatch.setattr(step, "post", twice)
     with pytest.raises(LostRace, match="2026-03-05#1"):
@@ -260,7 +262,7 @@ def _picture(lines: list[Line]) -> dict[object, tuple[Decimal, Decimal]]:
         key = (line.measured, line.fate, line.sku, line.tier)
         units, amount = found[key]
         found[key] = (exact_sum([units, line.units]), exact_sum([amount, line.amount or D(0)]))
-    return {key: value for key, value in found.items() if value != (0, 0)}
+    return {key: value for key, value in found.items() if any(value)}
 
 
 arrivals = st.lists(
