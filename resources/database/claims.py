@@ -137,8 +137,11 @@ def _paused(stage: str) -> sa.ColumnElement[bool]:
 
 
 def renew(tx: Transaction, table: sa.Table, leases: Sequence[tuple[str, int]]) -> int:
-    """Hold leases (id, token) for another while; returns how many are still ours."""
-    held = sa.tuple_(table.c.id, table.c.lease_token).in_(leases)
+    """Hold leases (id, token) for another while; returns how many are still ours.
+
+    What was given back, by a worker that goes on about something else, is nobody's and stays so.
+    """
+    held = sa.and_(sa.tuple_(table.c.id, table.c.lease_token).in_(leases), table.c.lease_until > 0)
     return tx.connection.execute(
         sa.update(table).where(held).values(lease_until=tx.now + LEASE_SECONDS * SECOND)
     ).rowcount

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from pipeline.domain.errors import DatabaseUnavailable
 from pipeline.domain.follow_ons import Stage
 from resources.database import leases, schema
-from resources.database.claims import claim_stage
+from resources.database.claims import claim_stage, give_back
 from resources.database.database import Database
 from resources.database.leases import kept
 from tests.conftest import NOON, Clock
@@ -72,6 +72,18 @@ def test_a_lease_that_was_taken_over_is_not_renewed(
         time.sleep(0.2)
 
     assert until(database) == before
+
+
+def test_a_lease_that_was_given_back_before_the_work_ended_is_not_renewed(
+    database: Database, claimed: list[sa.Row[Any]]
+) -> None:
+    """Publishing releases its rows, and then tells an index that may be slow."""
+    with kept(database, schema.attempts, claimed):
+        given = [(row.id, row.lease_token) for row in claimed]
+        database.run(lambda tx: give_back(tx, schema.attempts, given))
+        time.sleep(0.2)
+
+    assert until(database) == 0
 
 
 def test_a_renewal_that_fails_is_tried_again_at_the_next_turn(
