@@ -4,7 +4,7 @@ Belongs here: points, troubles as a table, one case from beginning to end. Does 
 true afterwards (`tests.faults.world`), or which cases are tried when (`test_troubles`, `sweep`).
 
 A point is a request of an undisturbed run: `COMMIT:12` is the twelfth COMMIT that PostgreSQL is sent, `PUT:3`
-the third PUT that the object store is.
+the third PUT that the object store is, `any:30` the thirtieth request of whatever kind.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from typing import Any
 from tests.faults.scenarios import Bench, Case, NotReached, Result
 from tests.faults.world import World
 from tests.services.faults.servers import Services
+from tests.services.relay import Order
 
 SERVERS = ("postgresql", "s3", "opensearch")
 #: A request is cut within its beginning: a COMMIT's message has 12 bytes.
 CUT_AT = 6
 LATE_SECONDS = 1.5
 ROUNDS = 20_000
+#: Nothing is said that could be lost.
+SILENT = frozenset({"BEGIN", "ROLLBACK", "show"})
 
 
 def _killed_when_asked(services: Services, server: str) -> dict[str, Any]:
@@ -59,8 +62,8 @@ def _numbered(heads: Sequence[str]) -> list[str]:
     seen = Counter[str]()
     found = []
     for kind in map(_kind, heads):
-        if kind in ("BEGIN", "ROLLBACK", "SHOW"):
-            continue  # nothing is said that could be lost
+        if kind in SILENT:
+            continue
         seen[kind] += 1
         found.append(f"{kind}:{seen[kind]}")
     return found
@@ -68,6 +71,12 @@ def _numbered(heads: Sequence[str]) -> list[str]:
 
 def _kind(head: str) -> str:
     return head.split(None, 1)[0].rstrip(";")
+
+
+def _is_of(kind: str) -> Callable[[str], bool]:
+    if kind == "any":
+        return lambda head: _kind(head) not in SILENT
+    return lambda head: _kind(head) == kind
 
 
 def try_out(bench: Bench, services: Services, server: str, trouble: str, at: str) -> Result:
@@ -79,7 +88,8 @@ def _troubled(world: World, at: str, services: Services, server: str, trouble: s
     """A worker that meets the trouble once, and comes to the end all the same."""
     kind, _, number = at.rpartition(":")
     relay = services.relays[server]
-    relay.order(kind, skip=int(number) - 1, **TROUBLES[trouble](services, server))
+    what = TROUBLES[trouble](services, server)
+    relay.orders.append(Order(_is_of(kind), skip=int(number) - 1, **what))
     world.finish(endures=True, rounds=ROUNDS)
     reached = relay.orders.pop().times == 0
     world.holds_up()
