@@ -10,7 +10,8 @@ import pytest
 
 from pipeline.cli.main import COMMANDS, load
 from pipeline.documents.brief import BriefDocument, read_brief
-from pipeline.documents.settings import PREFIX, Settings
+from pipeline.documents.settings import PREFIX, Settings, read_settings
+from resources.database import engine, migrate, safety
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
@@ -24,6 +25,7 @@ PAGES = (
     "docs/metrics.md",
     "docs/opensearch.md",
     "docs/operating.md",
+    "docs/upgrade.md",
 )
 
 
@@ -92,8 +94,8 @@ def test_every_field_of_a_brief_is_in_its_reference() -> None:
     assert said == fields
 
 
-def test_every_setting_is_in_the_readme_under_both_its_names() -> None:
-    said = dict(re.findall(rf"(?m)^\| `(\w+)`, `{PREFIX}(\w+)` \|", _page("README.md")))
+def test_every_setting_is_on_its_page_under_both_its_names() -> None:
+    said = dict(re.findall(rf"(?m)^\| `(\w+)`, `{PREFIX}(\w+)` \|", _page("docs/settings.md")))
 
     assert said == {name: name.upper() for name in Settings.model_fields}
 
@@ -103,3 +105,30 @@ def test_every_recipe_that_a_page_names_is_in_the_makefile() -> None:
     named = {word for page in PAGES for word in re.findall(r"(?m)(?:`|^\$ )make ([a-z-]+)", _page(page))}
 
     assert named <= recipes
+
+
+def test_the_settings_file_for_production_can_be_read(tmp_path: Path) -> None:
+    [text] = re.findall(r"(?s)```yaml\n(.*?)```", _page("docs/settings.md"))
+    (tmp_path / "reelwright.yaml").write_text(text)
+    settings = read_settings({}, tmp_path)
+
+    assert settings.bucket is not None
+    assert settings.index is not None
+    assert settings.home == Path("/var/lib/reelwright")
+
+
+def test_what_the_page_says_of_postgresql_is_so() -> None:
+    said = dict(re.findall(r"(?m)^\| (.+?) \| (\d+)(?: s)? \|$", _page("docs/settings.md")))
+    is_so = {
+        "connections that a process keeps": engine.POOL_SIZE,
+        "and opens beside them at need": engine.POOL_OVERFLOW,
+        "a thread waits for one of them": engine.POOL_WAIT_SECONDS,
+        "a connection comes about within": engine.CONNECT_SECONDS,
+        "`statement_timeout`": engine.STATEMENT_TIMEOUT_MS // 1000,
+        "`lock_timeout`": engine.LOCK_TIMEOUT_MS // 1000,
+        "`idle_in_transaction_session_timeout`": engine.IDLE_IN_TRANSACTION_MS // 1000,
+    }
+
+    assert {name: int(said[name]) for name in is_so} == is_so
+    assert f"more than {safety.CLOCK_SECONDS:.0f} s" in _page("docs/settings.md")
+    assert f"at most {migrate.TABLE_WAIT_MS // 1000} s" in _page("docs/settings.md")
