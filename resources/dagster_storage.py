@@ -1,7 +1,7 @@
 """Takes old rows out of Dagster's own storage, and keeps what its window still shows.
 
-Belongs here: which rows of event logs and runs may go. Does not belong here: how long they are kept, or when
-this runs (`pipeline.jobs.upkeep`); ticks go by `retention` in dagster.yaml.
+Belongs here: which rows of event logs and runs may go, and what runs printed. Does not belong here: how long
+they are kept, or when this runs (`pipeline.jobs.upkeep`); ticks go by `retention` in dagster.yaml.
 
 Dagster has no retention for events and runs, and its `delete_run` takes a run's materializations along, so
 that partitions turn "missing" (measured). Here a run goes with its log alone: of each partition the newest
@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 from dagster import DagsterInstance, DagsterRunStatus, RunsFilter
@@ -25,6 +26,7 @@ from dagster._core.storage.event_log.schema import (
 )
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from dagster._core.storage.runs.schema import RunTagsTable
 from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
 
@@ -65,6 +67,7 @@ def prune(instance: DagsterInstance, jobs: Collection[str], before: datetime) ->
     runs = [run_id for job in sorted(jobs) for run_id in _runs(instance, job, before)]
     for page in _pages(runs):
         events += _forget_logs(_events_of(instance), page)
+        _forget_outputs(instance, page)
         _forget_runs(instance, page)
     events += _forget_older(_events_of(instance), before)
     return Pruned(len(runs), events)
@@ -114,6 +117,14 @@ def _forget_logs(storage: SqlEventLogStorage, run_ids: Sequence[str]) -> int:
     return number
 
 
+def _forget_outputs(instance: DagsterInstance, run_ids: Sequence[str]) -> None:
+    """What the runs printed; Dagster never removes it."""
+    manager = instance.compute_log_manager
+    if not isinstance(manager, NoOpComputeLogManager):
+        for run_id in run_ids:
+            manager.delete_logs(prefix=[run_id])
+
+
 def _forget_runs(instance: DagsterInstance, run_ids: Sequence[str]) -> None:
     storage = _runs_of(instance)
     with storage.connect() as connection:
@@ -122,20 +133,30 @@ def _forget_runs(instance: DagsterInstance, run_ids: Sequence[str]) -> None:
         storage.delete_run(run_id)
 
 
+def _overtaken(
+    row: sa.Column[Any], is_old: sa.ColumnElement[bool], *group: sa.Column[Any]
+) -> sa.Select[tuple[int]]:
+    """Ids of old rows that are not the newest of their group.
+
+    One sort: PostgreSQL goes through `NOT IN (the newest)` once a row as soon as that exceeds its memory.
+    """
+    is_asset_event = [_E.c.dagster_event_type.in_(ASSET_EVENTS)] if row.table is _E else []
+    newest = sa.func.max(row).over(partition_by=group)
+    ranked = sa.select(row, is_old.label("is_old"), newest.label("newest")).where(*is_asset_event).subquery()
+    return sa.select(ranked.c.id).where(ranked.c.is_old, ranked.c.id < ranked.c.newest)
+
+
 def _forget_older(storage: SqlEventLogStorage, before: datetime) -> int:
     """Asset events that a newer one of the same partition and kind has made history."""
-    newest = (
-        sa.select(sa.func.max(_E.c.id))
-        .where(_E.c.dagster_event_type.in_(ASSET_EVENTS))
-        .group_by(_E.c.asset_key, _E.c.partition, _E.c.dagster_event_type)
-    )
-    newest_check = sa.select(sa.func.max(_C.c.id)).group_by(_C.c.asset_key, _C.c.check_name, _C.c.partition)
     at = before.astimezone(UTC).replace(tzinfo=None)  # as Dagster stores it
-    is_old = sa.and_(_E.c.timestamp < at, _E.c.dagster_event_type.in_(ASSET_EVENTS), _E.c.id.not_in(newest))
+    old = _overtaken(_E.c.id, _E.c.timestamp < at, _E.c.asset_key, _E.c.partition, _E.c.dagster_event_type)
+    old_checks = _overtaken(
+        _C.c.id, _C.c.create_timestamp < at, _C.c.asset_key, _C.c.check_name, _C.c.partition
+    )
     with storage.index_connection() as connection:
-        connection.execute(sa.delete(_T).where(_T.c.event_id.in_(sa.select(_E.c.id).where(is_old))))
-        number = int(connection.execute(sa.delete(_E).where(is_old)).rowcount)
-        connection.execute(sa.delete(_C).where(_C.c.create_timestamp < at, _C.c.id.not_in(newest_check)))
+        connection.execute(sa.delete(_T).where(_T.c.event_id.in_(old)))
+        number = int(connection.execute(sa.delete(_E).where(_E.c.id.in_(old))).rowcount)
+        connection.execute(sa.delete(_C).where(_C.c.id.in_(old_checks)))
     if isinstance(storage, SqliteEventLogStorage):
         with storage.run_connection(RUNLESS) as connection:
             connection.execute(sa.delete(_E).where(_E.c.timestamp < at))

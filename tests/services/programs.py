@@ -24,6 +24,7 @@ from tests.services.opensearch import server as opensearch
 REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         "mvn": "OpenSearch comes from Maven Central: apt-get install --no-install-recommends maven",
+        "redis-server": "Celery's broker: apt-get install --no-install-recommends redis-server",
         "openssl": "the tests of certificates make one: apt-get install --no-install-recommends openssl",
     }
 )
