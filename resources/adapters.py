@@ -14,6 +14,7 @@ from pipeline.domain.media import TransformSet
 from pipeline.domain.moderation import ModerationPolicy
 from pipeline.domain.provider_terms import ProviderTerms
 from pipeline.domain.quality import TargetProfile
+from pipeline.domain.rating import PriceCards
 from resources.database.database import Database
 from resources.media import Sandbox
 from resources.object_store.protocol import ObjectStore
@@ -35,6 +36,7 @@ class Adapters:
     transforms: TransformSet
     moderation: ModerationPolicy
     spool: Path  #: private local folder for bytes that are not owned yet
+    prices: PriceCards = field(default_factory=PriceCards)  #: what units cost, and from when
     delivery_logs: ObjectStore | None = None  #: where delivery logs come in; nothing is ever written there
     delivery_rules: PathRules = field(default_factory=path_rules)
 

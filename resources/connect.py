@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pipeline.documents.delivery_paths import read_delivery_logs, read_delivery_paths
 from pipeline.documents.moderation_policy import default_moderation_policy, read_moderation_policy
+from pipeline.documents.price_card import DEFAULT as PRICE_CARD
+from pipeline.documents.price_card import default_price_card, read_price_card, together
 from pipeline.documents.provider_list import default_provider_list, read_provider_list
 from pipeline.documents.settings import Settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
@@ -21,6 +23,7 @@ from pipeline.documents.transform_set import default_transform_set, read_transfo
 from pipeline.domain.delivery import PathRules, path_rules
 from pipeline.domain.errors import BadSettings
 from pipeline.domain.provider_terms import ProviderList, ProviderTerms
+from pipeline.domain.rating import PriceCards
 from resources.adapters import Adapters
 from resources.database.database import Database
 from resources.database.engine import READ_ONLY
@@ -70,6 +73,7 @@ def connect(settings: Settings) -> Adapters:
             read_moderation_policy,
         ),
         spool=settings.spool,
+        prices=price_cards(settings),
         delivery_logs=delivery_log_store(settings),
         delivery_rules=delivery_rules(settings),
     )
@@ -170,6 +174,17 @@ def provider_terms(settings: Settings) -> Mapping[str, ProviderTerms]:
     if settings.renderer_url and "local" in terms:
         terms["local"] = replace(terms["local"], base_url=settings.renderer_url)
     return terms
+
+
+def price_cards(settings: Settings) -> PriceCards:
+    """Every card, none of which holds on a day with another; raises `BadSettings` or `BadDocument`."""
+    path = settings.price_cards
+    if path is None:
+        return together({PRICE_CARD: default_price_card()})
+    files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+    if not files:
+        raise BadSettings("price_cards", f"{path} holds no card", "put a card there as NAME.yaml")
+    return together({str(file): read_or_default(file, default_price_card, read_price_card) for file in files})
 
 
 def _secret(terms: ProviderTerms) -> str:

@@ -23,6 +23,7 @@ PAGES = (
     "docs/delivery-logs.md",
     "docs/licences.md",
     "docs/metrics.md",
+    "docs/money.md",
     "docs/opensearch.md",
     "docs/operating.md",
     "docs/upgrade.md",
