@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -17,6 +18,7 @@ from pipeline.documents.moderation_policy import default_moderation_policy, read
 from pipeline.documents.price_card import DEFAULT as PRICE_CARD
 from pipeline.documents.price_card import default_price_card, read_price_card, together
 from pipeline.documents.provider_list import default_provider_list, read_provider_list
+from pipeline.documents.retention_policy import default_retention_policy, read_retention_policy
 from pipeline.documents.settings import Settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
 from pipeline.documents.transform_set import default_transform_set, read_transform_set
@@ -24,6 +26,8 @@ from pipeline.domain.delivery import PathRules, path_rules
 from pipeline.domain.errors import BadSettings
 from pipeline.domain.provider_terms import ProviderList, ProviderTerms
 from pipeline.domain.rating import PriceCards
+from pipeline.domain.retention import RetentionPolicy
+from pipeline.domain.storage_price import StoragePrice, of_card
 from resources.adapters import Adapters
 from resources.database.database import Database
 from resources.database.engine import READ_ONLY
@@ -165,6 +169,16 @@ def alert_outlet(settings: Settings) -> Outlet:
         settings.alerts.get_secret_value(), sender=settings.alert_from, recipients=settings.alert_to
     )
     return Outlet(channel, windows, settings.alert_repeat_hours * 3600.0)
+
+
+def retention_policy(settings: Settings) -> RetentionPolicy:
+    return read_or_default(settings.retention, default_retention_policy, read_retention_policy)
+
+
+def storage_price(settings: Settings) -> StoragePrice | None:
+    """What retention prices bytes by: the card that holds today."""
+    card = price_cards(settings).on(datetime.now(UTC).date())
+    return None if card is None else of_card(card)
 
 
 def provider_terms(settings: Settings) -> Mapping[str, ProviderTerms]:

@@ -17,8 +17,17 @@ from pipeline.documents.moderation_policy import default_moderation_policy, read
 from pipeline.documents.settings import Settings, read_settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
 from pipeline.documents.transform_set import default_transform_set, read_transform_set
+from pipeline.domain.retention import RetentionPolicy
+from pipeline.domain.storage_price import StoragePrice
 from resources.adapters import Adapters
-from resources.connect import alert_outlet, connect, connected, read_or_default
+from resources.connect import (
+    alert_outlet,
+    connect,
+    connected,
+    read_or_default,
+    retention_policy,
+    storage_price,
+)
 from resources.notify.protocol import Outlet
 
 __all__ = [
@@ -26,6 +35,8 @@ __all__ = [
     "DocumentVersions",
     "Operating",
     "OperatingResource",
+    "RetentionResource",
+    "RetentionTerms",
     "RunAdapters",
     "SensorAdapters",
     "document_versions",
@@ -77,6 +88,22 @@ class OperatingResource(dg.ConfigurableResource[Operating]):
 
     def create_resource(self, context: dg.InitResourceContext) -> Operating:  # noqa: ARG002
         return Operating.of(read_settings())
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionTerms:
+    """The retention policy in force, and what keeping bytes costs."""
+
+    policy: RetentionPolicy
+    price: StoragePrice | None
+
+
+class RetentionResource(dg.ConfigurableResource[RetentionTerms]):
+    """The policy as the environment's settings name it; BadDocument where it is no policy."""
+
+    def create_resource(self, context: dg.InitResourceContext) -> RetentionTerms:  # noqa: ARG002
+        settings = read_settings()
+        return RetentionTerms(retention_policy(settings), storage_price(settings))
 
 
 @dataclass(frozen=True, slots=True)

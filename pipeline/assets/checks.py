@@ -29,6 +29,7 @@ ON: Mapping[Name, Part] = MappingProxyType(
         Name.ATTEMPTS: Part.GENERATION_ATTEMPTS,
         Name.MONEY: Part.GENERATION_ATTEMPTS,
         Name.AUDIT: Part.GENERATION_ATTEMPTS,
+        Name.PURGES: Part.RENDITIONS,
     }
 )
 SEVERITIES = {Severity.ERROR: dg.AssetCheckSeverity.ERROR, Severity.WARN: dg.AssetCheckSeverity.WARN}

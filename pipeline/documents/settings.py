@@ -51,6 +51,7 @@ class Settings(BaseModel):
     profile: Path | None = None
     transforms: Path | None = None
     price_cards: Path | None = None  #: a price card, or a folder of them; None: the shipped sample
+    retention: Path | None = None  #: retention policy; None: the shipped one
     renderer_url: str = ""  #: where the local renderer listens, if not where the provider list says
     actor: Name = "operator"  #: who acts on the command line
     dagster_port: Port = 3000

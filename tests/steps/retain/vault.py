@@ -67,7 +67,7 @@ WORDS: dict[str, Any] = {
         ["grant", "grant", None, 30, "expired", "purge", "operator"],
     ],
 }  # fmt: skip
-_FIELDS = ("id", "what", "class", "keep_days", "after", "action", "approver")
+FIELDS = ("id", "what", "class", "keep_days", "after", "action", "approver")
 
 
 def policy_of(**changes: Any) -> RetentionPolicy:
@@ -77,7 +77,7 @@ def policy_of(**changes: Any) -> RetentionPolicy:
     changed = changes.get("rows", {})
     written = []
     for one in WORDS["rows"]:
-        row = {name: value for name, value in zip(_FIELDS, one, strict=True) if value is not None}
+        row = {name: value for name, value in zip(FIELDS, one, strict=True) if value is not None}
         if changed.get(one[0], row) is not None:
             written.append({**row, "version": 1, **changed.get(one[0], {})})
     words["rows"] = written
