@@ -107,6 +107,14 @@ def _contiguous(tiers: tuple[TierPart, ...]) -> tuple[TierPart, ...]:
     return tiers
 
 
+def _some(value: Any) -> Any:
+    """Looked at before the items are: of a list whose items are all wrong only they are told."""
+    if value == []:
+        raise refusal("is empty", "one item or more")
+    return value
+
+
+SOME = BeforeValidator(_some)
 Number = Annotated[Decimal, BeforeValidator(_number)]
 Share = Annotated[Decimal, BeforeValidator(_share)]
 Meter = Annotated[str, AfterValidator(_meter)]
@@ -133,7 +141,7 @@ class ConversionPart(Document):
 
 class PricePart(Document):
     sku: Slug
-    meters: Annotated[tuple[Meter, ...], Field(min_length=1)]
+    meters: Annotated[tuple[Meter, ...], SOME]
     provider: Named = ANY
     model: Named | ModelName = ANY
     region: Named = ANY
@@ -141,7 +149,7 @@ class PricePart(Document):
     month: MonthRule | None = None
     quantity: Literal["exact", "rounds_up"] = "exact"
     currency: Currency | None = None
-    tiers: Annotated[tuple[TierPart, ...], Field(min_length=1), AfterValidator(_contiguous)]
+    tiers: Annotated[tuple[TierPart, ...], SOME, AfterValidator(_contiguous)]
     effective_from: Day | None = None
     retires_on: Day | None = None
     source: Words
@@ -188,9 +196,9 @@ class PriceCardDocument(Document):
     unattributed_limit: Share = Decimal("0.01")
     approvers: frozenset[Who] = frozenset()
     conversions: dict[Currency, ConversionPart] = Field(default_factory=dict)
-    regions: dict[Region, Annotated[tuple[Prefix, ...], Field(min_length=1)]] = Field(default_factory=dict)
+    regions: dict[Region, Annotated[tuple[Prefix, ...], SOME]] = Field(default_factory=dict)
     not_charged: dict[Meter, Words] = Field(default_factory=dict)
-    prices: Annotated[tuple[PricePart, ...], Field(min_length=1)]
+    prices: Annotated[tuple[PricePart, ...], SOME]
 
     @model_validator(mode="after")
     def _whole(self) -> PriceCardDocument:
