@@ -97,9 +97,9 @@ class Installation:
 
     def end(self) -> None:
         for name in list(self.parts):
-            family = psutil.Process(self.parts[name].pid)
             with suppress(psutil.NoSuchProcess):
-                end([family, *family.children(recursive=True)])
+                process = psutil.Process(self.parts[name].pid)
+                end([process, *process.children(recursive=True)])
             self.parts.pop(name).wait()
 
     def until(self, holds: Callable[[], bool], seconds: float) -> None:

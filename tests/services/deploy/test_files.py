@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from dagster._config import validate_config
+from dagster_aws.ecs import EcsRunLauncher
 
 from pipeline.documents.settings import read_settings
 from resources.database.lots import STARTED_SECONDS
@@ -107,3 +109,35 @@ def test_the_image_holds_every_file_it_copies_and_runs_as_nobody_special() -> No
     assert all((ROOT / source).exists() for source in copied)
     assert "\nUSER reelwright\n" in DOCKERFILE
     assert "docs/licences.md" in copied
+
+
+def test_values_for_kubernetes_say_the_same() -> None:
+    values = yaml.safe_load((ROOT / "deploy/helm-values.yaml").read_text())
+    same = ("concurrency", "run_queue", "nux")
+    limits = values["retention"]
+    watched, wanted = values["dagsterDaemon"]["runMonitoring"], PRODUCTION["run_monitoring"]
+
+    assert values["additionalInstanceConfig"] == {name: PRODUCTION[name] for name in same}
+    assert {name: limits[name]["purgeAfterDays"] for name in ("sensor", "schedule")} == {
+        name: PRODUCTION["retention"][name]["purge_after_days"] for name in ("sensor", "schedule")
+    }
+    assert (
+        values["postgresql"]["postgresqlScheme"] == PRODUCTION["storage"]["postgres"]["postgres_db"]["scheme"]
+    )
+    assert {
+        re.sub("[A-Z]", lambda one: f"_{one[0].lower()}", name): value for name, value in watched.items()
+    } == {name: value for name, value in wanted.items() if name != "max_runtime_seconds"} | {
+        "max_resume_run_attempts": 0
+    }
+
+
+def test_an_ecs_launcher_takes_what_the_note_says() -> None:
+    written = (ROOT / "deploy/ecs.md").read_text().split("```yaml\n")[1].split("```")[0]
+    block = yaml.safe_load(written)["run_launcher"]
+    known = validate_config(EcsRunLauncher.config_type(), block["config"])
+
+    assert (block["module"], block["class"]) == (
+        EcsRunLauncher.__module__.rpartition(".")[0],
+        "EcsRunLauncher",
+    )
+    assert known.success, known.errors
