@@ -4,11 +4,29 @@ Belongs here: the times. Does not belong here: the jobs (`pipeline.jobs.upkeep`)
 be stopped in the window, and running one by hand at any time is harmless.
 """
 
+from datetime import timedelta
+
 import dagster as dg
 
+from pipeline.assets.usage import delivery_job
 from pipeline.jobs.upkeep import checks_job, pruning_job, reconciliation_job
 
+
+@dg.schedule(
+    name="delivery_daily",
+    job=delivery_job,
+    cron_schedule="5 4 * * *",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Reads the delivery logs that came in, in the small hours (UTC), and shows the day before.",
+)
+def delivery_daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """CloudFront delivers a day late at worst: what comes after is taken up by the next run."""
+    day = context.scheduled_execution_time - timedelta(days=1)
+    return dg.RunRequest(partition_key=f"{day:%Y-%m-%d}")
+
+
 SCHEDULES = [
+    delivery_daily,
     dg.ScheduleDefinition(
         name="checks_twice_an_hour",
         job=checks_job,

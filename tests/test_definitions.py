@@ -7,6 +7,7 @@ from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import serialize_value
 
 from pipeline.assets.campaign import POOL
+from pipeline.assets.partitions import days
 from pipeline.definitions import defs
 from pipeline.domain.follow_ons import Stage
 from pipeline.steps.answer.standing import Part
@@ -21,6 +22,7 @@ GRAPH = {
     "thumbnails": ({"renditions"}, "media"),
     "tag_index": ({"thumbnails"}, "publication"),
     "system_health": (set(), "operations"),
+    "delivery_usage": (set(), "finance"),
 }
 CHECKED = {
     "tag_index": {Name.PUBLISH, Name.REVISIONS},
@@ -33,8 +35,9 @@ SCHEDULES = {
     "checks_twice_an_hour": "10,40 * * * *",
     "reconciliation_hourly": "25 * * * *",
     "pruning_daily": "20 3 * * *",
+    "delivery_daily": "5 4 * * *",
 }
-UPKEEP = {"checks", "reconciliation", "pruning"}
+UPKEEP = {"checks", "reconciliation", "pruning", "delivery"}
 
 
 def _assets() -> dict[str, dg.AssetSpec]:
@@ -64,6 +67,7 @@ def test_all_but_the_numbers_are_partitioned_by_campaign() -> None:
     partitioned = {name: spec.partitions_def for name, spec in _assets().items()}
 
     assert partitioned.pop("system_health") is None
+    assert partitioned.pop("delivery_usage") == days
     assert set(partitioned) == set(Part)
     assert set(partitioned.values()) == {dg.DynamicPartitionsDefinition(name="campaigns")}
 

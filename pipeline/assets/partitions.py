@@ -1,4 +1,4 @@
-"""One partition per campaign, never per job: a run costs seconds of CPU, a campaign has many videos."""
+"""A partition is a campaign or a day, never a job: a run costs seconds of CPU, a campaign has many videos."""
 
 from __future__ import annotations
 
@@ -8,3 +8,6 @@ import dagster as dg
 CAMPAIGNS = "campaigns"
 
 campaigns = dg.DynamicPartitionsDefinition(name=CAMPAIGNS)
+
+#: UTC days of usage. Of earlier ones facts may exist, no partition shows them.
+days = dg.DailyPartitionsDefinition(start_date="2026-01-01", timezone="UTC")

@@ -160,3 +160,20 @@ def read_until(connection: sa.Connection) -> int | None:
     """The newest event of any file, in UTC microseconds: what the window shows as the watermark."""
     newest: int | None = connection.scalar(sa.select(sa.func.max(delivery_files.c.last_at)))
     return newest
+
+
+def sums_of_day(connection: sa.Connection, day: int) -> dict[str, int]:
+    """Quantity a meter, and `unattributed_bytes` beside them."""
+    facts = delivery_facts.c
+    is_nobodys = facts.tenant.is_(None)
+    rows: sa.Select[Any] = (
+        sa.select(facts.meter, is_nobodys.label("is_nobodys"), sa.func.sum(facts.quantity).label("quantity"))
+        .where(facts.day == day)
+        .group_by(facts.meter, is_nobodys)
+    )
+    sums = {"unattributed_bytes": 0}
+    for row in connection.execute(rows):
+        sums[row.meter] = sums.get(row.meter, 0) + int(row.quantity)
+        if row.is_nobodys and row.meter == "delivered_bytes":
+            sums["unattributed_bytes"] += int(row.quantity)
+    return sums
