@@ -6,7 +6,7 @@ SETUP := .venv/.ready
 WORKERS ?= 2
 EVERY   ?= 1
 
-.PHONY: setup demo dev test services-test services-sweep lint types bench sweep mutants survival lock clean
+.PHONY: setup demo dev test services-test services-sweep seaweedfs-test lint types bench sweep mutants survival lock clean
 
 setup: $(SETUP)
 
@@ -60,6 +60,11 @@ sweep: $(SETUP)
 services-sweep: $(SETUP)
 	$(BIN)/python -m tests.services.programs
 	$(BIN)/python -m tests.services.faults.sweep --every $(EVERY)
+
+# The object store's tests on a second S3 server. It is built once, in twenty minutes and six gigabytes.
+seaweedfs-test: $(SETUP)
+	$(BIN)/python -m tests.services.seaweedfs
+	S3_SERVER=seaweedfs $(BIN)/pytest -q tests/services/s3
 
 # Takes each guard out of a copy and wants a named test to fail.
 mutants: $(SETUP)

@@ -8,12 +8,12 @@ import pytest
 
 from tests.services.opensearch.server import Server as OpenSearchServer
 from tests.services.opensearch.server import running_opensearch
-from tests.services.versitygw import VersityGw, running_versitygw
+from tests.services.s3.servers import S3Server, running_s3
 
 
 @pytest.fixture(scope="session")
-def s3_server() -> Iterator[VersityGw]:
-    with running_versitygw() as server:
+def s3_server() -> Iterator[S3Server]:
+    with running_s3() as server:
         yield server
 
 

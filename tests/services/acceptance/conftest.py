@@ -20,7 +20,8 @@ from tests.postgres import Server
 from tests.services.opensearch.conftest import quick_alias
 from tests.services.opensearch.server import Server as OpenSearchServer
 from tests.services.s3.conftest import bare_client
-from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY, VersityGw
+from tests.services.s3.servers import S3Server
+from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY
 
 __all__ = ["fast_folder", "media"]
 
@@ -29,7 +30,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="module")
 def services_studios(
-    media: Media, postgres: Server, s3_server: VersityGw, opensearch: OpenSearchServer, fast_folder: Path
+    media: Media, postgres: Server, s3_server: S3Server, opensearch: OpenSearchServer, fast_folder: Path
 ) -> Iterator[Studios]:
     with pytest.MonkeyPatch.context() as patched, ExitStack() as stack:
         patched.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
@@ -48,7 +49,7 @@ def studio(services_studios: Studios) -> Studio:
 class _Shelves:
     """A bucket for all studios of a module, a prefix and an index for each of them; the last one's stands."""
 
-    def __init__(self, s3: VersityGw, opensearch: OpenSearchServer) -> None:
+    def __init__(self, s3: S3Server, opensearch: OpenSearchServer) -> None:
         self._bucket = Bucket(f"studios-{next(_numbers)}", endpoint=s3.endpoint, region=REGION)
         self._opensearch = client(opensearch.url)
         self._last = ExitStack()

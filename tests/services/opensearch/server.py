@@ -111,7 +111,7 @@ class Server:
 
     def __init__(self, root: Path, *, jvm: Sequence[str] = QUICK_JVM, heap: str = "512m") -> None:
         self.root = root
-        self.port, transport = _free_ports(2)
+        self.port, transport = free_ports(2)
         self._jvm = (*jvm, "-Xms256m", f"-Xmx{heap}")
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("config", "data", "logs", "tmp"):
@@ -285,7 +285,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _free_ports(number: int) -> list[int]:
+def free_ports(number: int) -> list[int]:
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
     ports = [one.getsockname()[1] for one in held]
     for one in held:

@@ -11,7 +11,8 @@ import pytest
 from botocore.config import Config
 
 from pipeline.domain.bucket import Bucket
-from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY, VersityGw
+from tests.services.s3.servers import S3Server
+from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY
 
 _names = itertools.count(1)
 
@@ -26,7 +27,7 @@ def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def bare(s3_server: VersityGw) -> Iterator[Any]:
+def bare(s3_server: S3Server) -> Iterator[Any]:
     """A plain client, as an outsider has it."""
     client = bare_client(s3_server.endpoint)
     yield client
@@ -43,7 +44,7 @@ def bare_client(endpoint: str) -> Any:
 
 
 @pytest.fixture
-def bucket(s3_server: VersityGw, bare: Any) -> Bucket:
+def bucket(s3_server: S3Server, bare: Any) -> Bucket:
     name = f"test-{next(_names)}"
     bare.create_bucket(Bucket=name)
     return Bucket(name, endpoint=s3_server.endpoint, region=REGION)

@@ -22,7 +22,8 @@ from resources.object_store.protocol import Put
 from resources.object_store.s3 import S3Store
 from tests.contracts.object_store import KEY, KEYS, keys, sha256, trap_names
 from tests.services.s3.conftest import bare_client
-from tests.services.versitygw import SECRET_KEY, VersityGw, running_versitygw
+from tests.services.s3.servers import S3Server
+from tests.services.versitygw import SECRET_KEY, running_versitygw
 
 RECEIPT = "intake/northwind/spring/brief.receipt.json"
 AWKWARD = [*KEYS["keys"], *trap_names()]
@@ -214,7 +215,7 @@ def test_a_certificate_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_settings_open_it_and_an_intake_beside_it(
-    bucket: Bucket, s3_server: VersityGw, tmp_path: Path
+    bucket: Bucket, s3_server: S3Server, tmp_path: Path
 ) -> None:
     url = f"s3://{bucket.name}/ours?endpoint={s3_server.endpoint}&region={bucket.region}"
     opened = object_store(Settings(store_url=url, intake_folder=tmp_path / "drop"))

@@ -17,7 +17,7 @@ from resources.object_store.s3 import S3Store
 from tests.contracts.object_store import KEY, keys, sha256
 from tests.services.relay import Relay, relaying
 from tests.services.s3.conftest import bare_client
-from tests.services.versitygw import VersityGw, running_versitygw
+from tests.services.s3.servers import S3Server, running_s3
 
 MIB = 2**20
 VIDEO = bytes(range(256)) * (11 * MIB // 256) + b"end"
@@ -27,7 +27,7 @@ CONFLICT = b"<Error><Code>ConditionalRequestConflict</Code><Message>told</Messag
 
 
 @pytest.fixture
-def relay(s3_server: VersityGw) -> Iterator[Relay]:
+def relay(s3_server: S3Server) -> Iterator[Relay]:
     with relaying(s3_server.port) as one:
         yield one
 
@@ -213,7 +213,7 @@ def test_a_server_that_is_too_slow_is_asked_again(
 
 @pytest.mark.parametrize("how", [{}, PARTS], ids=["one_put", "parts"])
 def test_a_killed_server_that_comes_back_loses_nothing(video: Path, how: dict[str, Any]) -> None:
-    with running_versitygw() as server, relaying(server.port) as relay:
+    with running_s3() as server, relaying(server.port) as relay:
         bare = bare_client(server.endpoint)
         bare.create_bucket(Bucket="videos")
         store = S3Store(Bucket("videos", endpoint=relay.endpoint), pause_seconds=0.1, **how)
@@ -230,7 +230,7 @@ def test_a_killed_server_that_comes_back_loses_nothing(video: Path, how: dict[st
 
 
 def test_a_server_that_is_gone_is_named_and_takes_nothing(video: Path) -> None:
-    with running_versitygw() as server:
+    with running_s3() as server:
         bare = bare_client(server.endpoint)
         bare.create_bucket(Bucket="videos")
         bare.close()
