@@ -10,6 +10,7 @@ import dagster as dg
 from pipeline.assets.campaign import CAMPAIGN_ASSETS
 from pipeline.assets.checks import system_checks
 from pipeline.assets.health import system_health
+from pipeline.assets.ledger import cost_ledger, ledger_job, storage_usage
 from pipeline.assets.usage import delivery_job, delivery_usage
 from pipeline.assets.versions import with_versions
 from pipeline.jobs.lots import LOT_JOBS
@@ -25,9 +26,15 @@ from sensors.schedules import SCHEDULES
 warnings.filterwarnings("ignore", category=dg.BetaWarning, module="dagster")
 
 defs = dg.Definitions(
-    assets=[*with_versions(CAMPAIGN_ASSETS, document_versions()), system_health, delivery_usage],
+    assets=[
+        *with_versions(CAMPAIGN_ASSETS, document_versions()),
+        system_health,
+        delivery_usage,
+        storage_usage,
+        cost_ledger,
+    ],
     asset_checks=[system_checks],
-    jobs=[*LOT_JOBS, *UPKEEP_JOBS, delivery_job],
+    jobs=[*LOT_JOBS, *UPKEEP_JOBS, ledger_job, delivery_job],
     schedules=SCHEDULES,
     sensors=[campaign_intake, generation_status, lifecycle, alerts],
     resources={

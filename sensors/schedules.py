@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import dagster as dg
 
+from pipeline.assets.ledger import ledger_job
 from pipeline.assets.usage import delivery_job
 from pipeline.jobs.upkeep import checks_job, pruning_job, reconciliation_job
 
@@ -25,7 +26,21 @@ def delivery_daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
     return dg.RunRequest(partition_key=f"{day:%Y-%m-%d}")
 
 
+@dg.schedule(
+    name="ledger_daily",
+    job=ledger_job,
+    cron_schedule="35 4 * * *",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Measures and prices the day before, once its delivery logs are read (UTC).",
+)
+def ledger_daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
+    """What comes later is posted by the next run, which rates the month as a whole."""
+    day = context.scheduled_execution_time - timedelta(days=1)
+    return dg.RunRequest(partition_key=f"{day:%Y-%m-%d}")
+
+
 SCHEDULES = [
+    ledger_daily,
     delivery_daily,
     dg.ScheduleDefinition(
         name="checks_twice_an_hour",

@@ -7,6 +7,7 @@ from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import serialize_value
 
 from pipeline.assets.campaign import POOL
+from pipeline.assets.ledger import ADDS_UP, PRICED, RECONCILES
 from pipeline.assets.partitions import days
 from pipeline.definitions import defs
 from pipeline.domain.follow_ons import Stage
@@ -22,12 +23,15 @@ GRAPH = {
     "thumbnails": ({"renditions"}, "media"),
     "tag_index": ({"thumbnails"}, "publication"),
     "system_health": (set(), "operations"),
+    "storage_usage": (set(), "finance"),
+    "cost_ledger": ({"storage_usage", "delivery_usage"}, "finance"),
     "delivery_usage": (set(), "finance"),
 }
 CHECKED = {
     "tag_index": {Name.PUBLISH, Name.REVISIONS},
     "renditions": {Name.OBJECTS},
     "thumbnails": {Name.MANIFESTS},
+    "cost_ledger": {RECONCILES, ADDS_UP, PRICED},
     "generation_attempts": {Name.ATTEMPTS, Name.MONEY, Name.AUDIT},
 }
 SENSORS = {"campaign_intake": 5, "generation_status": 5, "lifecycle": 5, "alerts": 15}
@@ -35,9 +39,10 @@ SCHEDULES = {
     "checks_twice_an_hour": "10,40 * * * *",
     "reconciliation_hourly": "25 * * * *",
     "pruning_daily": "20 3 * * *",
+    "ledger_daily": "35 4 * * *",
     "delivery_daily": "5 4 * * *",
 }
-UPKEEP = {"checks", "reconciliation", "pruning", "delivery"}
+UPKEEP = {"checks", "reconciliation", "pruning", "delivery", "ledger"}
 
 
 def _assets() -> dict[str, dg.AssetSpec]:
@@ -67,6 +72,7 @@ def test_all_but_the_numbers_are_partitioned_by_campaign() -> None:
     partitioned = {name: spec.partitions_def for name, spec in _assets().items()}
 
     assert partitioned.pop("system_health") is None
+    assert partitioned.pop("storage_usage") == partitioned.pop("cost_ledger") == days
     assert partitioned.pop("delivery_usage") == days
     assert set(partitioned) == set(Part)
     assert set(partitioned.values()) == {dg.DynamicPartitionsDefinition(name="campaigns")}

@@ -60,7 +60,7 @@ def test_a_card_is_read_as_it_is_written() -> None:
     seconds, store = found.prices
 
     assert (found.version, found.currency, found.halves) == ("card-1", "USD", Halves.UP)
-    assert (found.retires_on, found.approvers) == (date(2027, 1, 1), {"bea"})
+    assert (found.retires_on, found.approvers) == (date(2027, 1, 1), frozenset({"bea"}))
     assert found.regions == {"FRA": "eu", "AMS": "eu"}
     assert [(one.start, one.end, one.price) for one in seconds.tiers] == [
         (D(0), D(10), D("0.1")), (D(10), None, D("0.1")),
