@@ -62,7 +62,8 @@ COMMANDS: Mapping[str, Command] = {
         "Read delivery logs: how many lines count, and how many bytes they say were sent.",
     ),
     "retention": Command(
-        "retention:retention", "Plan, approve, run, undo and prove what is thrown away; nothing goes unapproved."
+        "retention:retention",
+        "Plan, approve, run, undo and prove what is thrown away; nothing goes unapproved.",
     ),
     "hold": Command("hold:hold", "Place, release or list legal holds: what nobody may purge."),
     "rate": Command("money:rate", "Turn a month's usage into ledger lines; only what differs is posted."),

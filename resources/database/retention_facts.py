@@ -26,7 +26,8 @@ _OWN = """o.id, o.tenant, o.campaign, o.retention_class, o.key, o.size_bytes, o.
         WHERE e.subject = o.id AND e.policy_version = :policy) AS is_exempt"""
 
 _RENDITIONS = f"""SELECT {_OWN}, a.id AS attempt, a.state AS attempt_state, a.parked_reason, a.deselected_at,
-        a.rendition, r.selected_attempt, s.wanted_rendition, s.published_object,
+        a.rendition, r.selected_attempt, s.wanted_rendition,
+        EXISTS (SELECT 1 FROM publications p WHERE p.object = o.id AND p.until_at IS NULL) AS is_shown,
         (SELECT MAX(p.until_at) FROM publications p WHERE p.object = o.id) AS last_shown_until,
         (SELECT d.verdict FROM decisions d WHERE d.subject_kind = 'attempt' AND d.subject_id = a.id
             AND d.kind = 'acceptance' ORDER BY d.id DESC LIMIT 1) AS verdict,
@@ -169,7 +170,7 @@ def _renditions(reader: FactsReader, rows: Sequence[sa.Row[Any]]) -> Iterator[Fa
             row.id, row.tenant, row.campaign, what, row.key, row.size_bytes, row.state, row.version,
             row.created_at, (Claim(row.retention_class, ends.get(row.campaign)),),
             row.verdict_at if what is What.DECLINED_RENDITION else None, superseded_at, None,
-            row.last_grant_at, None, row.published_object == row.id,
+            row.last_grant_at, None, bool(row.is_shown),
             row.attempt if in_work and what is not What.DECLINED_RENDITION else "",
             row.pinned_by or held.matter(row.tenant, (row.campaign,), (row.id,)), bool(row.is_exempt),
         )  # fmt: skip
@@ -179,7 +180,7 @@ def _standing(row: sa.Row[Any]) -> tuple[What | None, int | None]:
     """Which row of the policy a video falls under, and since when it is superseded."""
     if row.attempt is None:
         return None, None
-    if row.published_object == row.id:
+    if row.is_shown:
         return What.APPROVED_RENDITION, None
     if row.verdict == "decline":
         return What.DECLINED_RENDITION, None

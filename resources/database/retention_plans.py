@@ -154,7 +154,8 @@ def approve_plan(
         {"plan": plan, "role": role, "tenant": tenant, "actor": actor, "reason": reason, "at": tx.now}
         for role in sorted(roles)
     ]
-    tx.connection.execute(insert.on_conflict_do_nothing(), rows)
+    if rows:
+        tx.connection.execute(insert.on_conflict_do_nothing(), rows)
 
 
 def approvals_of(connection: sa.Connection, plan: str) -> Sequence[sa.Row[Any]]:

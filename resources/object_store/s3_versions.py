@@ -37,8 +37,12 @@ def purge(client: Client, key: str) -> bool:
     while versions := list(takewhile(lambda one: one["Key"] == full, _versions(client, full))):
         found = True
         for version in versions:
-            client.ask("delete_object", {"Key": full, "VersionId": version["VersionId"]})
+            _drop(client, full, version["VersionId"])
     return found
+
+
+def _drop(client: Client, full: str, version: str) -> None:
+    client.ask("delete_object", {"Key": full, "VersionId": version})
 
 
 def _versions(client: Client, prefix: str) -> Iterator[Mapping[str, Any]]:

@@ -28,7 +28,7 @@ from resources.database.index_entries import entries_of_objects, take_objects_fr
 from resources.database.legal_holds import meet_holds
 from resources.database.purged_objects import own_orphan
 from resources.database.retention_facts import FactsReader
-from resources.database.schema import attempts, renditions, retention_plans, slots
+from resources.database.schema import attempts, publications, renditions, retention_plans, slots
 from resources.database.transitions import Transition, apply
 
 _PURGE = Move(ObjectState.MARKED, ObjectState.PURGING)
@@ -71,7 +71,11 @@ def _lock_slots(tx: Transaction, ids: Sequence[str]) -> dict[str, sa.Row[Any]]:
         .join(attempts, attempts.c.rendition == renditions.c.id)
         .where(attempts.c.object.in_(ids))
     )
-    wanted = sa.select(slots).where(slots.c.id.in_(mine)).order_by(slots.c.id).with_for_update()
+    shows = sa.select(publications.c.slot).where(
+        publications.c.object.in_(ids), publications.c.until_at.is_(None)
+    )
+    either = sa.or_(slots.c.id.in_(mine), slots.c.id.in_(shows))
+    wanted = sa.select(slots).where(either).order_by(slots.c.id).with_for_update()
     return {row.published_object: row for row in tx.connection.execute(wanted) if row.published_object}
 
 
@@ -147,6 +151,8 @@ class _Deciding:
         masters = mine.masters if mine.what is What.DERIVATIVE else ()
         if any(one.state == "marked" and one.id not in self.moved for one in masters):
             self._wait(item, MASTER)
+        elif mine.is_shown:
+            self._wait(item, str(Reason.SHOWN))
         elif item.subject in self.entries:
             self._wait(item, INDEX)
         else:

@@ -92,6 +92,7 @@ class Vault:
     folder: Path
     policy: RetentionPolicy = field(default_factory=policy_of)
     number: int = 0
+    is_new: bool = True
 
     def __post_init__(self) -> None:
         engine = self.database.engine
@@ -101,7 +102,8 @@ class Vault:
             providers={}, terms={}, profile=default_target_profile(), transforms=TRANSFORMS,
             moderation=default_moderation_policy(), spool=self.folder / "spool",
         )  # fmt: skip
-        self.campaign(CAMPAIGN)
+        if self.is_new:
+            self.campaign(CAMPAIGN)
 
     def retaining(self, actor: str = "olive", policy: RetentionPolicy | None = None) -> Retaining:
         return Retaining(
@@ -188,8 +190,12 @@ class Vault:
         content: bytes | None = None,
         campaign: str = CAMPAIGN,
         sources: Sequence[str] = (),
+        slot: str | None = None,
     ) -> str:
-        """A rendition whose attempt 1 is indexed, with one picture; the id of its object."""
+        """A rendition whose attempt 1 is indexed, with one picture; the id of its object.
+
+        Its slot wants it; *slot* is another one's, which then wants this one instead.
+        """
         rows.rendition(self.database, campaign, name, sources=[one.partition("/")[2] for one in sources])
         moved = (
             sa.update(schema.slots)
@@ -197,7 +203,11 @@ class Vault:
             .values(wanted_rendition=None)
         )
         self.run(lambda tx: tx.connection.execute(moved))
-        self.wants(self.slot_of(name, campaign), name)
+        if slot is not None:
+            table = schema.renditions
+            moved_in = sa.update(table).where(table.c.id == name).values(slot=slot)
+            self.run(lambda tx: tx.connection.execute(moved_in))
+        self.wants(slot or self.slot_of(name, campaign), name)
         return self.arrives(name, 1, content or f"video {name}".encode(), campaign)
 
     def arrives(self, name: str, number: int, content: bytes, campaign: str = CAMPAIGN) -> str:
