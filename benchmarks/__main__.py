@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import rich
 
-from benchmarks import claims, polling, transitions, whole_product
+from benchmarks import claims, polling, transitions, usage_logs, whole_product
 from benchmarks.figures import Figure, table
 
-NAMES = ("transitions", "claims", "polling", "product")
+NAMES = ("transitions", "claims", "polling", "usage", "product")
 #: What a server must be downloaded for.
 BY_NAME_ALONE = ("opensearch", "s3")
 
@@ -27,6 +27,7 @@ def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figur
         "claims": claims.benchmark,
         "polling": polling.benchmark,
         "product": lambda: whole_product.benchmark(sizes),
+        "usage": usage_logs.benchmark,
         "opensearch": _opensearch,
         "s3": _s3,
     }

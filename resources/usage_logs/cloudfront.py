@@ -56,6 +56,7 @@ _EDGE = re.compile(r"[A-Z]{3}")
 
 _day = lru_cache(maxsize=4096)(day_seconds)
 _clock = lru_cache(maxsize=86_400)(clock_seconds)
+_status = lru_cache(maxsize=1024)(status_code)
 _agent = lru_cache(maxsize=65_536)(agent_of)
 
 
@@ -210,11 +211,11 @@ def event(number: int, values: tuple[str, ...], whole: Callable[[], Iterable[str
     else:
         at = epoch_seconds(milliseconds if milliseconds != "-" else stamp, "timestamp")
     sent = byte_count(size, "sc-bytes")
-    status = status_code(status_text, "sc-status")
+    status = _status(status_text, "sc-status")
     is_short = length.isdigit() and method == "GET" and status in (200, 206) and sent < int(length)
     kind = _kind(edge[:3], scheme, method, status, result, response, detailed, is_short, _agent(user_agent))
-    named = (request_id, str(at), str(status), str(sent)) if request_id not in ("-", "") else tuple(whole())
-    mark = identity(*(part.encode("utf-8", "surrogateescape") for part in named))
+    named = f"{request_id}\0{at}\0{status}\0{sent}" if request_id not in ("-", "") else "\0".join(whole())
+    mark = identity(named.encode("utf-8", "surrogateescape"))
     return Event(number, mark, at, stem, sent, kind)
 
 
