@@ -59,8 +59,16 @@ def connect(settings: Settings) -> Adapters:
     """Open everything that *settings* name; raises `BadSettings`, `BadDocument` or `SchemaMismatch`."""
     terms = provider_terms(settings)
     database = Database.at(settings.database)
-    require_safe(database, allow_unsafe=settings.allow_unsafe_database)
-    require_current(database)
+    try:
+        require_safe(database, allow_unsafe=settings.allow_unsafe_database)
+        require_current(database)
+        return _around(database, settings, terms)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _around(database: Database, settings: Settings, terms: Mapping[str, ProviderTerms]) -> Adapters:
     settings.spool.mkdir(parents=True, exist_ok=True, mode=0o700)
     return Adapters(
         database=database,

@@ -7,7 +7,7 @@ mean, or how anything is opened (`resources.connect`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,6 +17,7 @@ from pipeline.documents.moderation_policy import default_moderation_policy, read
 from pipeline.documents.settings import Settings, read_settings
 from pipeline.documents.target_profile import default_target_profile, read_target_profile
 from pipeline.documents.transform_set import default_transform_set, read_transform_set
+from pipeline.domain.errors import ReelwrightError
 from pipeline.domain.retention import RetentionPolicy
 from pipeline.domain.storage_price import StoragePrice
 from resources.adapters import Adapters
@@ -43,12 +44,25 @@ __all__ = [
 ]
 
 
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """What a failed run or tick shows first: what is wrong and what to do, and no library behind it."""
+    try:
+        yield
+    except ReelwrightError as error:
+        if error.remedy:
+            error.args = (f"{error}; {error.remedy}",)
+        raise error from None
+
+
 class RunAdapters(dg.ConfigurableResource[Adapters]):
     """Adapters for one run: opened from the environment's settings at its start, closed at its end."""
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Adapters]:  # noqa: ARG002
-        with connected(read_settings()) as adapters:
+        with ExitStack() as stack:
+            with _said_plainly():
+                adapters = stack.enter_context(connected(read_settings()))
             yield adapters
 
 
@@ -59,7 +73,8 @@ class SensorAdapters(dg.ConfigurableResource[Adapters]):
     """
 
     def create_resource(self, context: dg.InitResourceContext) -> Adapters:  # noqa: ARG002
-        return _of_process(read_settings())
+        with _said_plainly():
+            return _of_process(read_settings())
 
 
 @lru_cache(maxsize=1)
