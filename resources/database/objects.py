@@ -67,6 +67,21 @@ def own(tx: Transaction, new: Sequence[NewObject]) -> dict[str, str]:
     return {row.key: row.id for row in rows}
 
 
+def purges_before_put(connection: sa.Connection, keys: Collection[str]) -> dict[str, int]:
+    """`purges_of`, for whoever is about to put bytes under *keys*.
+
+    Raises StoreUnavailable (`being_purged`) while one of them is being purged: its bytes are not to come back
+    under a receipt that says they are gone.
+    """
+    purging = sa.select(objects.c.key).where(
+        objects.c.key.in_(keys), objects.c.state == str(ObjectState.PURGING)
+    )
+    key = connection.scalar(purging.limit(1))
+    if key is not None:
+        raise StoreUnavailable("being_purged", f"{key} is being purged")
+    return purges_of(connection, keys)
+
+
 def purges_of(connection: sa.Connection, keys: Collection[str]) -> dict[str, int]:
     """How often each of *keys* was purged, one that is under way included; none where it never was."""
     wanted = (

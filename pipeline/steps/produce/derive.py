@@ -47,7 +47,7 @@ from resources.database.objects import (
     hold_objects,
     objects_by_id,
     own,
-    purges_of,
+    purges_before_put,
     use,
 )
 from resources.database.outputs import is_to_be_shown, outputs
@@ -181,7 +181,7 @@ class Deriving:
                 raise Underivable(refusal.reason, str(refusal)) from refusal
             keys = {file: self._key(source, file) for file in files}
             with self.database.reading() as connection:
-                purges = purges_of(connection, keys.values())
+                purges = purges_before_put(connection, keys.values())
             return [self._keep(folder, file, key, purges.get(key, 0)) for file, key in keys.items()]
 
     def _key(self, source: sa.Row[Any], file: DerivativeFile) -> str:

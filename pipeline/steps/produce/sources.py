@@ -26,7 +26,7 @@ from pipeline.steps.produce.source_set import CHANGED_AFTER, record_sources
 from resources import media
 from resources.database.database import Database
 from resources.database.intake import files_beside, version_of
-from resources.database.objects import SERVING_STATES, NewObject, plain, purges_of
+from resources.database.objects import SERVING_STATES, NewObject, plain, purges_before_put
 from resources.database.revisions import revision_by_id, sources_of
 from resources.database.settings import in_force
 from resources.database.source_sets import (
@@ -142,7 +142,7 @@ class _Judge:
             if known is not None and is_owned and upright_pictures(connection, tenant, [sha256]):
                 return known.id, None
             keys = source_key(tenant, sha256), _upright_key(tenant, sha256)
-            purges = purges_of(connection, keys)
+            purges = purges_before_put(connection, keys)
         facts = media.examine_image(self.intake.sandbox, path, sha256=sha256)
         picture = media.upright_image(
             self.intake.sandbox,

@@ -33,7 +33,7 @@ from resources.database.engine import READ_ONLY
 from resources.database.grants import issue_grant
 from resources.database.index_entries import Candidate, want_candidates
 from resources.database.invariants import SeenEntry, SeenObject, Snapshot, broken
-from resources.database.objects import NewObject, Use, descend, own, use
+from resources.database.objects import NewObject, Use, descend, own, purges_before_put, use
 from resources.database.planning import Want, move_wants
 from resources.database.publications import PointerMove, PublicationMove, Shown, lock_slot, move_pointer
 from resources.object_store.protocol import ObjectStore
@@ -136,8 +136,11 @@ class Vault:
         return sha256, size
 
     def new(self, kind: str, key: str, content: bytes, campaign: str | None, **other: Any) -> NewObject:
+        with self.database.reading() as connection:
+            purges = purges_before_put(connection, [key])
         sha256, size = self.put(key, content)
         said = {"retention_class": "standard", "media_type": "any/thing"} | other
+        said |= {"purges_before": purges.get(key, 0)}
         return NewObject(TENANT, campaign, kind, key=key, sha256=sha256, size_bytes=size, **said)
 
     def source(self, content: bytes = b"photo", campaign: str = CAMPAIGN, state: str = "approved") -> str:
