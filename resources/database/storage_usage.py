@@ -30,66 +30,74 @@ from resources.database.upsert import insert_for
 
 #: Accounts of a lot of byte-time: tenant, campaign, cost centre, rendition, attempt, spend, meter.
 Owner = tuple[str, str, str, str, str, str, str]
+#: A campaign's cost centres: from when each held.
+_Centers = Mapping[str, Sequence[tuple[int, str]]]
 
 #: One row an object that lay in the window, with its one account (`accounts` = 1), or to be cut (more).
-_LYING = """
+_WHOSE = """
 WITH users AS (
     SELECT u.object, a.campaign, a.rendition, a.id AS attempt, a.spend, u.from_at, u.until_at
     FROM object_uses u JOIN attempts a ON a.id = u.user_id WHERE u.user_kind = 'attempt'
     UNION ALL
     SELECT u.object, r.campaign, '', '', 'live', u.from_at, u.until_at
     FROM object_uses u JOIN revisions r ON r.id = u.user_id WHERE u.user_kind = 'revision'
-), carried AS (
+), carried AS MATERIALIZED (
     SELECT object, MIN(campaign) AS campaign, MIN(rendition) AS rendition, MIN(attempt) AS attempt,
         MIN(spend) AS spend,
         CASE WHEN MIN(campaign) = MAX(campaign) AND MIN(attempt) = MAX(attempt) THEN 1 ELSE 2 END AS accounts
     FROM users GROUP BY object
-), centers AS (
-    SELECT campaign, MIN(cost_center) AS cost_center,
-        CASE WHEN MIN(cost_center) = MAX(cost_center) THEN 1 ELSE 2 END AS centers
-    FROM campaign_settings GROUP BY campaign
-), lying AS (
+), changed AS MATERIALIZED (
+    SELECT campaign FROM campaign_settings GROUP BY campaign HAVING MIN(cost_center) <> MAX(cost_center)
+)
+"""
+_LYING = (
+    _WHOSE.rstrip()
+    + """, lying AS (
     SELECT o.id, o.tenant, COALESCE(c.campaign, o.campaign, '') AS campaign,
         COALESCE(c.rendition, '') AS rendition, COALESCE(c.attempt, '') AS attempt,
-        COALESCE(c.spend, 'live') AS spend, o.kind || '_byte_seconds' AS meter,
+        COALESCE(c.spend, 'live') AS spend, o.kind,
         o.size_bytes AS bytes, o.created_at, o.purged_at,
         CASE WHEN COALESCE(c.accounts, 1) = 1 THEN 1 ELSE 2 END AS accounts
     FROM objects o LEFT JOIN carried c ON c.object = o.id
     WHERE o.created_at < :hi AND (o.purged_at IS NULL OR o.purged_at > :lo)
 ), simple AS (
-    SELECT l.tenant, l.campaign, COALESCE(s.cost_center, '') AS cost_center, l.rendition, l.attempt, l.spend,
-        l.meter, l.bytes,
+    SELECT l.tenant, l.campaign, l.rendition, l.attempt, l.spend, l.kind, l.bytes,
         (CASE WHEN l.created_at > :lo THEN l.created_at ELSE :lo END) - :lo AS s,
         (CASE WHEN COALESCE(l.purged_at, :hi) < :hi THEN l.purged_at ELSE :hi END) - :lo AS e
-    FROM lying l LEFT JOIN centers s ON s.campaign = l.campaign
-    WHERE l.accounts = 1 AND COALESCE(s.centers, 1) = 1
-), placed AS (
+    FROM lying l WHERE l.accounts = 1 AND l.campaign NOT IN (SELECT campaign FROM changed)
+), placed AS MATERIALIZED (
     SELECT simple.*, s / {day} AS ds, e / {day} AS de FROM simple WHERE s < e
 )
 """
+)
 _OWNER = "tenant, campaign, cost_center, rendition, attempt, spend, meter"
+#: An attempt has one rendition and one kind of spend.
+_BY = "tenant, campaign, attempt, kind"
+_OWNED = "tenant, campaign, MIN(rendition) AS rendition, attempt, MIN(spend) AS spend, kind"
 _PART = "CASE WHEN ds = de THEN e - s ELSE (ds + 1) * {day} - s END"
-#: Kind 0: the first part of a day, and bytes that rise on the next; kind 1: the last part, and what falls.
+#: Part 0: the first part of a day, and bytes that rise on the next; part 1: the last part, and what falls.
 _SIMPLE = (
     _LYING
     + f"""
-SELECT 0 AS kind, {_OWNER}, ds AS at,
+SELECT 0 AS part, {_OWNED}, ds AS at,
     SUM(bytes * (({_PART}) / {SECOND})) AS seconds, SUM(bytes * (({_PART}) % {SECOND})) AS micros,
     SUM(CASE WHEN ds < de THEN bytes ELSE 0 END) AS edge
-FROM placed GROUP BY {_OWNER}, ds
+FROM placed GROUP BY {_BY}, ds
 UNION ALL
-SELECT 1, {_OWNER}, de, SUM(bytes * ((e - de * {{day}}) / {SECOND})),
+SELECT 1, {_OWNED}, de, SUM(bytes * ((e - de * {{day}}) / {SECOND})),
     SUM(bytes * ((e - de * {{day}}) % {SECOND})), SUM(bytes)
-FROM placed WHERE ds < de GROUP BY {_OWNER}, de
+FROM placed WHERE ds < de GROUP BY {_BY}, de
 """
 ).format(day=DAY)
+#: Whether anything must be cut at all: a look at uses and settings, none at objects.
+_ANY_SHARED = _WHOSE + "SELECT 1 FROM carried WHERE accounts = 2 UNION ALL SELECT 1 FROM changed LIMIT 1"
 _SHARED = (
     _LYING
     + """
-SELECT l.id, l.tenant, l.campaign, l.meter, l.bytes, l.created_at, l.purged_at,
+SELECT l.id, l.tenant, l.campaign, l.kind, l.bytes, l.created_at, l.purged_at,
     u.campaign AS user_campaign, u.rendition, u.attempt, u.spend, u.from_at, u.until_at
-FROM lying l LEFT JOIN users u ON u.object = l.id LEFT JOIN centers s ON s.campaign = l.campaign
-WHERE l.accounts = 2 OR s.centers = 2 ORDER BY l.id
+FROM lying l LEFT JOIN users u ON u.object = l.id
+WHERE l.accounts = 2 OR l.campaign IN (SELECT campaign FROM changed) ORDER BY l.id
 """
 ).format(day=DAY)
 
@@ -97,8 +105,9 @@ WHERE l.accounts = 2 OR s.centers = 2 ORDER BY l.id
 def measure(connection: sa.Connection, days: Sequence[date]) -> Iterator[tuple[date, dict[Owner, int]]]:
     """Byte-microseconds by owner, for each of consecutive *days*."""
     edges = bounds(days)
-    simple = _simple(connection, edges)
-    shared = _shared(connection, edges)
+    centers = _cost_centers(connection)
+    simple = _simple(connection, edges, centers)
+    shared = _shared(connection, edges, centers)
     lying: dict[Owner, int] = defaultdict(int)
     for number, day in enumerate(days):
         found: dict[Owner, int] = defaultdict(int)
@@ -122,25 +131,39 @@ class _Simple:
     rises: Mapping[int, Sequence[tuple[Owner, int]]]
 
 
-def _simple(connection: sa.Connection, edges: Sequence[int]) -> _Simple:
+def _simple(connection: sa.Connection, edges: Sequence[int], centers: _Centers) -> _Simple:
     parts: dict[int, dict[Owner, int]] = defaultdict(lambda: defaultdict(int))
     rises: dict[int, list[tuple[Owner, int]]] = defaultdict(list)
-    for kind, *owner_parts, at, seconds, micros, edge in connection.execute(
-        sa.text(_SIMPLE), {"lo": edges[0], "hi": edges[-1]}
-    ):
-        owner: Owner = tuple(owner_parts)
+    for (
+        part,
+        tenant,
+        campaign,
+        rendition,
+        attempt,
+        spend,
+        kind,
+        at,
+        seconds,
+        micros,
+        edge,
+    ) in connection.execute(sa.text(_SIMPLE), {"lo": edges[0], "hi": edges[-1]}):
+        center = _center(centers.get(campaign, ()), edges[0])
+        owner = (tenant, campaign, center, rendition, attempt, spend, f"{kind}_byte_seconds")
         amount = int(seconds) * SECOND + int(micros)
         if amount:
             parts[at][owner] += amount
         if edge:
-            rises[at + 1 if kind == 0 else at].append((owner, int(edge) if kind == 0 else -int(edge)))
+            rises[at + 1 if part == 0 else at].append((owner, int(edge) if part == 0 else -int(edge)))
     return _Simple(parts, rises)
 
 
-def _shared(connection: sa.Connection, edges: Sequence[int]) -> dict[int, dict[Owner, int]]:
+def _shared(
+    connection: sa.Connection, edges: Sequence[int], centers: _Centers
+) -> dict[int, dict[Owner, int]]:
     found: dict[int, dict[Owner, int]] = defaultdict(lambda: defaultdict(int))
+    if connection.scalar(sa.text(_ANY_SHARED)) is None:
+        return found
     rows = connection.execute(sa.text(_SHARED), {"lo": edges[0], "hi": edges[-1]}).all()
-    centers = _cost_centers(connection) if rows else {}
     for group in _by_object(rows):
         for owner, amounts in _cut(group, centers, edges):
             for number, amount in enumerate(amounts):
@@ -156,8 +179,6 @@ def _by_object(rows: Iterable[sa.Row[Any]]) -> Iterator[list[sa.Row[Any]]]:
     return iter(groups.values())
 
 
-#: A campaign's cost centres: from when each held.
-_Centers = Mapping[str, Sequence[tuple[int, str]]]
 _SEPARATOR = "\x1f"
 
 
@@ -185,7 +206,10 @@ def _cut(
         for account, amounts in shared_byte_time(piece, uses, made_for, edges).items():
             campaign, rendition, attempt, spend = account.split(_SEPARATOR)
             center = _center(centers.get(campaign, ()), start)
-            yield (one.tenant, campaign, center, rendition, attempt, spend, one.meter), amounts
+            yield (
+                (one.tenant, campaign, center, rendition, attempt, spend, f"{one.kind}_byte_seconds"),
+                amounts,
+            )
 
 
 def _center(changes: Sequence[tuple[int, str]], at: int) -> str:
