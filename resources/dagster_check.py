@@ -6,6 +6,7 @@ Belongs here: opening it once and asking for one run. Does not belong here: what
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import dagster as dg
 import sqlalchemy as sa
+from alembic.util import CommandError
 
 from pipeline.domain.errors import BadSettings, ReelwrightError
 from resources.database.trouble import unavailable
@@ -23,7 +25,7 @@ FILE = "dagster.yaml"
 def storage_of(folder: Path) -> str:
     """The kind of storage that the instance of *folder* keeps its runs in; BadSettings when it cannot."""
     try:
-        with _home(folder), dg.DagsterInstance.from_config(str(folder)) as instance:
+        with _home(folder), _quiet(), dg.DagsterInstance.from_config(str(folder)) as instance:
             instance.get_runs(limit=1)
             return type(instance.run_storage).__name__
     except ReelwrightError:
@@ -46,7 +48,20 @@ def _home(folder: Path) -> Iterator[None]:
             os.environ["DAGSTER_HOME"] = before
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Dagster logs each of its own tries; their end is told by the error."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def _named(file: Path, error: Exception) -> BadSettings:
+    if isinstance(error, CommandError):
+        problem = f"its database is of another program, or of a newer Dagster: {error}"
+        return BadSettings(str(file), problem, f"give Dagster a database of its own in {file}")
     refused = next((one for one in _causes(error) if isinstance(one, sa.exc.DBAPIError)), None)
     if refused is not None:
         problem = str(unavailable(refused)).removeprefix("database: ")

@@ -117,7 +117,7 @@ def _require_readable(connection: sa.Connection, found: str) -> None:
     if found not in known:
         error.remedy = (
             "use the release that set it up, or restore a dump from before (docs/backup-and-restore.md);"
-            " if it is older than this chain, run `reelwright migrate` of the releases between"
+            " Dagster's own storage needs another database than Reelwright's"
         )
     raise error
 

@@ -7,11 +7,13 @@ import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.cli.desk import Desk
-from tests.database.strict import PASSWORD, Strict, running_strict
+from tests.database.strict import NAME, PASSWORD, ROLE, Strict, running_strict
 from tests.postgres import Server
 
 
@@ -136,3 +138,76 @@ def test_a_server_that_does_not_sync_is_a_failed_check(
 
     assert "fsync = off" in found["detail"]
     assert "postgresql.conf" in found["remedy"]
+
+
+def _dagster(
+    desk: Desk, strict: Strict, monkeypatch: pytest.MonkeyPatch, *, password: str = PASSWORD, name: str = NAME
+) -> dict[str, str]:
+    """What doctor finds of an instance whose storage is a database of this server."""
+    home = desk.folder / "dagster"
+    home.mkdir(exist_ok=True)
+    (home / "dagster.yaml").write_text(
+        "telemetry: {enabled: false}\nstorage:\n  postgres:\n    postgres_db:\n      hostname: 127.0.0.1\n"
+        f"      port: {strict.port}\n      username: {ROLE}\n      password: {password}\n"
+        f"      db_name: {name}\n      scheme: postgresql+psycopg2\n"
+    )
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    checks = json.loads(desk.run("doctor", "--json").stdout)["checks"]
+    return next(one for one in checks if one["name"] == "dagster")
+
+
+def test_dagsters_own_storage_is_looked_at_too(
+    outside: Desk, strict: Strict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict.administer(f"CREATE DATABASE dagsters OWNER {ROLE}")
+    hba = strict.server.data / "pg_hba.conf"
+    hba.write_text(hba.read_text().replace(f"host {NAME},postgres", "host all"))
+    strict.administer("SELECT pg_reload_conf()")
+    refused = _dagster(outside, strict, monkeypatch, password="wr0ng", name="dagsters")
+    shared = _dagster(outside, strict, monkeypatch)
+    found = _dagster(outside, strict, monkeypatch, name="dagsters")
+
+    assert refused["level"] == shared["level"] == "fail"
+    assert "does not take the user and password" in refused["detail"]
+    assert "dagster.yaml" in refused["remedy"]
+    assert "wr0ng" not in json.dumps(refused)
+    assert "a database of its own" in shared["remedy"]
+    assert found["level"] == "ok", found
+    assert "PostgresRunStorage" in found["detail"]
+
+
+def test_a_dagster_yaml_that_cannot_be_read_is_named(outside: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    (outside.folder / "dagster.yaml").write_text("storage: {custom: {module: nowhere, class: Nothing}}")
+    monkeypatch.setenv("DAGSTER_HOME", str(outside.folder))
+    found = _checked(outside, "dagster")
+
+    assert found["level"] == "fail"
+    assert "dagster.yaml" in found["remedy"]
+    assert len(found["detail"].splitlines()) == 1
+
+
+def test_a_provider_that_does_not_answer_is_named_and_one_that_does_is_not(
+    outside: Desk, null_renderer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = {"version": "1", "providers": {"there": _provider(null_renderer), "away": _provider(GONE)}}
+    (outside.folder / "providers.yaml").write_text(yaml.safe_dump(listed))
+    monkeypatch.setenv("REELWRIGHT_PROVIDERS", str(outside.folder / "providers.yaml"))
+    found = _checked(outside, "providers")
+
+    assert found["level"] == "fail"
+    assert "away does not answer" in found["detail"]
+    assert "there" not in found["detail"]
+    assert "base_url" in found["remedy"]
+
+
+#: Nobody listens on the port of `discard`.
+GONE = "http://127.0.0.1:9"
+
+
+def _provider(url: str) -> dict[str, Any]:
+    return {
+        "adapter": "local", "base_url": url, "private_origin": True, "spend": "live", "currency": "EUR",
+        "models": {"kenburns-1": {"price_per_second": "0.05"}},
+        "in_flight": {"total": 2, "per_tenant": 2},
+        "waiting": {"deadline_seconds": 60, "purge_horizon_seconds": 60},
+    }  # fmt: skip

@@ -48,7 +48,7 @@ def test_a_missing_database_fails_and_is_not_made(desk: Desk) -> None:
 def test_an_old_revision_fails_with_its_remedy(both: Desk) -> None:
     engine = sa.create_engine(both.database_url)
     with engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
     engine.dispose()
     database = _checks(both)["database"]
 
