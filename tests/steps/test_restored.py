@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline.domain.errors import BadSettings
 from pipeline.steps.operate.reconcile_restored import jobs, restored, restored_is_over, unnamed
 from pipeline.steps.operate.reconciled import Done
 from pipeline.steps.produce.sending import job_of
+from pipeline.steps.retain.leftovers import orphans
 from resources.adapters import Adapters
 from resources.database import schema
 from resources.database.attempts import renditions_of
@@ -186,3 +188,23 @@ def test_what_lies_in_the_store_since_the_dump_is_named_with_who_made_it(
     }
     assert "r-3-a1 is queued" in found["northwind/renditions/r-3/1.mp4"].after
     assert "r-9-a2" in found["northwind/renditions/r-9/2.mp4"].why
+
+
+def test_retention_takes_nothing_for_orphaned_that_a_dump_may_have_forgotten(
+    database: Any, clock: Clock, tmp_path: Path
+) -> None:
+    house = House(database, tmp_path, clock)
+    house.lay("northwind/renditions/r-9/2.mp4", b"paid for")
+    retaining: Any = SimpleNamespace(adapters=house.adapters)
+
+    def orphaned() -> list[str]:
+        with database.reading() as connection:
+            return [one.subject for one in orphans(retaining, connection)]
+
+    before = orphaned()
+    restored(database, DUMPED, "anna")
+    meanwhile = orphaned()
+    restored_is_over(database, "anna")
+
+    assert before == orphaned() == ["northwind/renditions/r-9/2.mp4"]
+    assert meanwhile == []

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from pipeline.domain.retention import Claim, Facts, Held, RetentionPolicy, Verdict, What, judge
 from pipeline.steps.retain.retaining import Retaining
+from resources.database.restored import restored_from
 from resources.database.retention_seen import named_by_objects
 from resources.object_store.protocol import INTAKE_PREFIX, Stored
 
@@ -55,7 +56,12 @@ def look_around(retaining: Retaining, connection: sa.Connection) -> list[Leftove
 
 
 def orphans(retaining: Retaining, connection: sa.Connection) -> Iterator[Leftover]:
-    """Bytes under a key that no object holds. What people drop below `intake/` is theirs."""
+    """Bytes under a key that no object holds. What people drop below `intake/` is theirs.
+
+    In a database that was put back there are none: what it forgot was paid for, and is taken over.
+    """
+    if restored_from(connection) is not None:
+        return
     listed = (one for one in retaining.adapters.store.list("") if not one.key.startswith(INTAKE_PREFIX))
     while chunk := list(islice(listed, CHUNK)):
         named = named_by_objects(connection, [one.key for one in chunk])
