@@ -68,6 +68,10 @@ COMMANDS: Mapping[str, Command] = {
     "hold": Command("hold:hold", "Place, release or list legal holds: what nobody may purge."),
     "rate": Command("money:rate", "Turn a month's usage into ledger lines; only what differs is posted."),
     "ledger": Command("money:ledger", "Say what a month cost: by account, unpriced, nobody's, corrected."),
+    "report": Command(
+        "report:report",
+        "Write a month's finance report: a page, CSV, a workbook, Parquet, FOCUS, a manifest.",
+    ),
     "close": Command("money:close", "Close a month for good, once nothing is missing."),
     "invoice": Command("money:invoice", "Lay a provider's invoice beside our attempts, line by line."),
     "metrics": Command("metrics:metrics", "Print what is counted and measured, as Prometheus reads it."),

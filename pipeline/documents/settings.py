@@ -52,6 +52,7 @@ class Settings(BaseModel):
     transforms: Path | None = None
     price_cards: Path | None = None  #: a price card, or a folder of them; None: the shipped sample
     retention: Path | None = None  #: retention policy; None: the shipped one
+    reports_folder: Path | None = None  #: where finance reports go, a folder a month; None: below home
     renderer_url: str = ""  #: where the local renderer listens, if not where the provider list says
     actor: Name = "operator"  #: who acts on the command line
     dagster_port: Port = 3000
@@ -110,6 +111,10 @@ class Settings(BaseModel):
     @property
     def spool(self) -> Path:
         return self.home / "spool"
+
+    @property
+    def reports(self) -> Path:
+        return self.reports_folder or self.home / "reports"
 
     @property
     def dagster_window(self) -> str:

@@ -50,7 +50,11 @@ def publish(folder: Path, statement: Statement, lines: Lines, proof: Proof) -> d
     then *folder* is as it was.
     """
     if broken := statement.unreconciled():
-        raise NotAllowed(f"report {statement.month}", "; ".join(broken), "rate the month again, then report")
+        raise NotAllowed(
+            f"report {statement.month}",
+            "; ".join(broken),
+            "make it again: somebody may have posted meanwhile",
+        )
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -87,7 +91,14 @@ def _make(folder: Path, statement: Statement, lines: Lines, proof: Proof) -> dic
     billed, apart, unpriced = _by_spend(lines)
     require(
         folder / "focus.csv",
-        Expected(statement.month, proof.closed, ledger.currency, billed, proof.tier_sizes),
+        Expected(
+            statement.month,
+            proof.closed,
+            ledger.currency,
+            billed,
+            proof.tier_sizes,
+            is_settled=not ledger.watermark.is_provisional,
+        ),
     )
     sums = {
         "lines": {"amount": statement.exact_of_lines},

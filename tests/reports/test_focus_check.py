@@ -33,7 +33,7 @@ def expected(**changes: object) -> Expected:
     ]
     given: dict[str, object] = {
         "month": NOVEMBER, "closed": {OCTOBER}, "currency": "USD", "billed": sum(live, Decimal(0)),
-        "tier_sizes": books.proof.tier_sizes,
+        "tier_sizes": books.proof.tier_sizes, "is_settled": True,
     }  # fmt: skip
     return Expected(**(given | changes))  # type: ignore[arg-type]
 
@@ -131,6 +131,7 @@ def test_a_tier_that_holds_more_than_it_has_is_refused(sound: Path) -> None:
     found = refusals_of(read(sound), expected(tier_sizes=sizes))
 
     assert [refusal.rule for refusal in found] == ["tiers hold what is in them"]
+    assert refusals_of(read(sound), expected(tier_sizes=sizes, is_settled=False)) == ()
 
 
 def test_a_correction_of_a_month_that_is_open_is_refused(sound: Path) -> None:

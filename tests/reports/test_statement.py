@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pipeline.domain.forecast import forecast
 from pipeline.domain.ledger import Fate
 from pipeline.domain.periods import Month
-from pipeline.domain.statement import Issue
+from pipeline.domain.rating import METERS
+from pipeline.domain.statement import Family, Issue, family_of
 from pipeline.domain.statement_sums import fitted
 from tests.reports.ledgers import NOVEMBER, OCTOBER, POSTED, account, books_of, line, november, unpriced
 
@@ -166,6 +167,10 @@ def test_a_total_that_is_not_its_lines_is_told() -> None:
     broken = type(books)(books.ledger, twice.lines, books.around, books.proof).statement
 
     assert any("lines and stated lines" in told for told in broken.unreconciled())
+
+
+def test_every_meter_that_can_be_priced_belongs_to_a_family() -> None:
+    assert [meter for meter in METERS if family_of(meter) is Family.OTHER] == []
 
 
 def test_the_month_begins_and_ends_at_midnight_utc() -> None:
