@@ -49,6 +49,7 @@ OPTIONS = (
     "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3.port.iceberg=0", "-s3.port.lance=0", "-admin.ui=false",
     "-admin.port.legacy=0", "-webdav=false", "-disableHttp=true", "-s3.autoCreateBucket=false",
     "-s3.allowBackslashInKey=true", "-master.telemetry=false",
+    "-volume.max=10000",  # each bucket takes volumes of its own; by itself it has room for a hundred buckets
 )  # fmt: skip
 
 

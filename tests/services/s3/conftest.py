@@ -11,10 +11,16 @@ import pytest
 from botocore.config import Config
 
 from pipeline.domain.bucket import Bucket
-from tests.services.s3.servers import S3Server
+from tests.services.s3.servers import S3Server, difference
 from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY
 
 _names = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "services/s3/" in item.nodeid and (why := difference(item.nodeid)):
+            item.add_marker(pytest.mark.xfail(reason=why, strict=True))
 
 
 @pytest.fixture(autouse=True)
