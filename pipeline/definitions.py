@@ -9,6 +9,7 @@ import dagster as dg
 
 from pipeline.assets.campaign import CAMPAIGN_ASSETS
 from pipeline.assets.checks import system_checks
+from pipeline.assets.finance_report import finance_report, report_job
 from pipeline.assets.health import system_health
 from pipeline.assets.ledger import cost_ledger, ledger_job, storage_usage
 from pipeline.assets.usage import delivery_job, delivery_usage
@@ -30,11 +31,12 @@ defs = dg.Definitions(
         *with_versions(CAMPAIGN_ASSETS, document_versions()),
         system_health,
         delivery_usage,
+        finance_report,
         storage_usage,
         cost_ledger,
     ],
     asset_checks=[system_checks],
-    jobs=[*LOT_JOBS, *UPKEEP_JOBS, ledger_job, delivery_job],
+    jobs=[*LOT_JOBS, *UPKEEP_JOBS, ledger_job, delivery_job, report_job],
     schedules=SCHEDULES,
     sensors=[campaign_intake, generation_status, lifecycle, alerts],
     resources={

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import dagster as dg
 
@@ -90,11 +91,16 @@ class Operating:
     outlet: Outlet  #: where alerts go
     run_log_days: int  #: how long runs of lots and upkeep, and their events, are kept
     delivered_days: int  #: how long delivered messages are kept
+    reports: Path  #: where finance reports are written, a folder a month
 
     @classmethod
     def of(cls, settings: Settings) -> Operating:
         return cls(
-            settings.api_window, alert_outlet(settings), settings.run_log_days, settings.delivered_days
+            settings.api_window,
+            alert_outlet(settings),
+            settings.run_log_days,
+            settings.delivered_days,
+            settings.reports,
         )
 
 

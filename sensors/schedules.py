@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import dagster as dg
 
+from pipeline.assets.finance_report import report_job
 from pipeline.assets.ledger import ledger_job
 from pipeline.assets.usage import delivery_job
 from pipeline.jobs.upkeep import checks_job, pruning_job, reconciliation_job
@@ -39,7 +40,27 @@ def ledger_daily(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
     return dg.RunRequest(partition_key=f"{day:%Y-%m-%d}")
 
 
+#: Days into a month until which the one before is reported anew: late logs, the settling, the close.
+STILL_NEW = 20
+
+
+@dg.schedule(
+    name="report_daily",
+    job=report_job,
+    cron_schedule="5 5 * * *",
+    default_status=dg.DefaultScheduleStatus.RUNNING,
+    description="Writes the report of yesterday's month, and of the month before while that is new.",
+)
+def report_daily(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest]:
+    """A closed month's report stays as it is, so that asking for it once more is harmless."""
+    day = context.scheduled_execution_time - timedelta(days=1)
+    before = day.replace(day=1) - timedelta(days=1)
+    wanted = [day, before] if day.day <= STILL_NEW else [day]
+    return [dg.RunRequest(partition_key=f"{one:%Y-%m}-01") for one in wanted]
+
+
 SCHEDULES = [
+    report_daily,
     ledger_daily,
     delivery_daily,
     dg.ScheduleDefinition(

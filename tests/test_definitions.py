@@ -8,7 +8,8 @@ from dagster_shared.serdes import serialize_value
 
 from pipeline.assets.campaign import POOL
 from pipeline.assets.ledger import ADDS_UP, PRICED, RECONCILES
-from pipeline.assets.partitions import days
+from pipeline.assets.finance_report import ADDS_UP as REPORT_ADDS_UP
+from pipeline.assets.partitions import days, months
 from pipeline.definitions import defs
 from pipeline.domain.follow_ons import Stage
 from pipeline.steps.answer.standing import Part
@@ -25,6 +26,7 @@ GRAPH = {
     "system_health": (set(), "operations"),
     "storage_usage": (set(), "finance"),
     "cost_ledger": ({"storage_usage", "delivery_usage"}, "finance"),
+    "finance_report": ({"cost_ledger"}, "finance"),
     "delivery_usage": (set(), "finance"),
 }
 CHECKED = {
@@ -32,6 +34,7 @@ CHECKED = {
     "renditions": {Name.OBJECTS},
     "thumbnails": {Name.MANIFESTS},
     "cost_ledger": {RECONCILES, ADDS_UP, PRICED},
+    "finance_report": {REPORT_ADDS_UP},
     "generation_attempts": {Name.ATTEMPTS, Name.MONEY, Name.AUDIT},
 }
 SENSORS = {"campaign_intake": 5, "generation_status": 5, "lifecycle": 5, "alerts": 15}
@@ -40,9 +43,10 @@ SCHEDULES = {
     "reconciliation_hourly": "25 * * * *",
     "pruning_daily": "20 3 * * *",
     "ledger_daily": "35 4 * * *",
+    "report_daily": "5 5 * * *",
     "delivery_daily": "5 4 * * *",
 }
-UPKEEP = {"checks", "reconciliation", "pruning", "delivery", "ledger"}
+UPKEEP = {"checks", "reconciliation", "pruning", "delivery", "ledger", "report"}
 
 
 def _assets() -> dict[str, dg.AssetSpec]:
@@ -74,6 +78,7 @@ def test_all_but_the_numbers_are_partitioned_by_campaign() -> None:
     assert partitioned.pop("system_health") is None
     assert partitioned.pop("storage_usage") == partitioned.pop("cost_ledger") == days
     assert partitioned.pop("delivery_usage") == days
+    assert partitioned.pop("finance_report") == months
     assert set(partitioned) == set(Part)
     assert set(partitioned.values()) == {dg.DynamicPartitionsDefinition(name="campaigns")}
 

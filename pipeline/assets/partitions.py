@@ -9,5 +9,8 @@ CAMPAIGNS = "campaigns"
 
 campaigns = dg.DynamicPartitionsDefinition(name=CAMPAIGNS)
 
+#: UTC months of account; the running one is among them.
+months = dg.MonthlyPartitionsDefinition(start_date="2026-01-01", timezone="UTC", end_offset=1)
+
 #: UTC days of usage. Of earlier ones facts may exist, no partition shows them.
 days = dg.DailyPartitionsDefinition(start_date="2026-01-01", timezone="UTC")

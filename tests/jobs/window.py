@@ -30,7 +30,7 @@ __all__ = ["OPERATING", "adapters", "dropped", "home", "instance", "sandbox"]
 API = "http://127.0.0.1:3001"
 WINDOW = "http://127.0.0.1:3000"
 #: Dagster's surroundings in tests: alerts go to the log.
-OPERATING = Operating(API, Outlet(LogNotifier()), run_log_days=14, delivered_days=30)
+OPERATING = Operating(API, Outlet(LogNotifier()), run_log_days=14, delivered_days=30, reports=Path("reports"))
 
 
 def outlet_to(sink: HttpSink) -> Outlet:
