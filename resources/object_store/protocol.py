@@ -23,6 +23,8 @@ from pipeline.domain.errors import BadKey
 from pipeline.domain.renditions import INTAKE, RECEIPT_ENDINGS
 
 INTAKE_PREFIX = f"{INTAKE}/"
+#: First segment of unfinished uploads as a store names them: `.uploads/UPLOAD/KEY`.
+UPLOADS = ".uploads"
 MAX_KEY_BYTES = 1024  #: S3's limit
 MAX_PART_BYTES = 255  #: of one part between slashes: the limit of the file systems
 

@@ -13,13 +13,10 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from pipeline.domain.errors import BadKey
-from resources.object_store.protocol import INTAKE_PREFIX, Stored
+from resources.object_store.protocol import INTAKE_PREFIX, UPLOADS, Stored
 from resources.object_store.s3_client import Answered, Client
 from resources.object_store.s3_errors import ABSENT, NO_UPLOAD
 from resources.object_store.s3_upload import abort
-
-#: Names of unfinished uploads: `.uploads/UPLOAD/KEY`.
-UPLOADS = ".uploads"
 
 
 def old_versions(client: Client, prefix: str) -> Iterator[Stored]:

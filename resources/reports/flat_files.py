@@ -15,8 +15,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO
 
-import duckdb
-
 from pipeline.domain.errors import NotAllowed
 from resources.reports.cells import Cell, Kind, safe, spelled, sql_type
 from resources.reports.tables import Column, Row
@@ -90,6 +88,8 @@ class _Scale:
 
 
 def _to_parquet(raw: Path, parquet: Path, types: Mapping[str, str]) -> None:
+    import duckdb  # few runs write a report, and all would wait for it
+
     columns = ", ".join(f"'{name}': '{kind}'" for name, kind in types.items())
     form = "header = false, delim = ',', quote = '\"', escape = '\"', nullstr = '', auto_detect = false"
     source = f"read_csv({_quoted(raw)}, {form}, columns = {{{columns}}})"

@@ -15,8 +15,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import xlsxwriter
-
 from pipeline.domain.statement import Statement
 from resources.reports.cells import Cell, Kind, harmless
 from resources.reports.tables import LINE_COLUMNS, Column, Row, Table
@@ -35,6 +33,8 @@ def write_workbook(
     path: Path, statement: Statement, summary: Table, tables: Sequence[Table], lines: Iterable[Row]
 ) -> None:
     """The whole workbook; lines that do not fit on a sheet are left to lines.csv, and the sheet says so."""
+    import xlsxwriter  # few runs write a report, and all would wait for it
+
     with xlsxwriter.Workbook(str(path), _SETTINGS) as book:
         book.set_properties(
             {

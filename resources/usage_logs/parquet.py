@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from pipeline.domain.errors import LogRefused
+
+if TYPE_CHECKING:
+    import duckdb
 
 ROWS = 10_000
 _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
@@ -21,6 +22,8 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
 
 def rows(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
     """Names of the columns, and the rows; `LogRefused` from either for a file that is damaged."""
+    import duckdb  # few runs read Parquet, and all would wait for it
+
     connection = duckdb.connect(config=_SETTINGS)
     try:
         found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
@@ -32,6 +35,8 @@ def rows(path: Path) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
 
 
 def _blocks(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    import duckdb
+
     try:
         while block := connection.fetchmany(ROWS):
             yield from block

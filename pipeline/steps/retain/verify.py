@@ -30,8 +30,7 @@ from resources.database.purged_objects import end_uses, holders_of, purging_orph
 from resources.database.receipts import Chain, NewReceipt, prove_chain, receipts_about, write_receipts
 from resources.database.schema import retention_plans
 from resources.database.transitions import Transition, Verdict, apply
-from resources.object_store.protocol import ObjectStore
-from resources.object_store.s3_versions import UPLOADS
+from resources.object_store.protocol import UPLOADS, ObjectStore
 
 _GONE = Move(ObjectState.PURGING, ObjectState.PURGED)
 #: Keys that are looked at side by side: a bucket answers each in milliseconds.
