@@ -12,11 +12,19 @@ from pipeline.assets.checks import system_checks
 from pipeline.assets.finance_report import finance_report, report_job
 from pipeline.assets.health import system_health
 from pipeline.assets.ledger import cost_ledger, ledger_job, storage_usage
+from pipeline.assets.retention import retention_plan
 from pipeline.assets.usage import delivery_job, delivery_usage
 from pipeline.assets.versions import with_versions
 from pipeline.jobs.lots import LOT_JOBS
+from pipeline.jobs.retention import retention_plan_job, retention_run_job
 from pipeline.jobs.upkeep import UPKEEP_JOBS
-from resources.dagster_resources import OperatingResource, RunAdapters, SensorAdapters, document_versions
+from resources.dagster_resources import (
+    OperatingResource,
+    RetentionResource,
+    RunAdapters,
+    SensorAdapters,
+    document_versions,
+)
 from sensors.alerts import alerts
 from sensors.campaign_intake import campaign_intake
 from sensors.generation_status import generation_status
@@ -30,19 +38,29 @@ defs = dg.Definitions(
     assets=[
         *with_versions(CAMPAIGN_ASSETS, document_versions()),
         system_health,
-        delivery_usage,
-        finance_report,
         storage_usage,
         cost_ledger,
+        delivery_usage,
+        finance_report,
+        retention_plan,
     ],
     asset_checks=[system_checks],
-    jobs=[*LOT_JOBS, *UPKEEP_JOBS, ledger_job, delivery_job, report_job],
+    jobs=[
+        *LOT_JOBS,
+        *UPKEEP_JOBS,
+        ledger_job,
+        delivery_job,
+        report_job,
+        retention_plan_job,
+        retention_run_job,
+    ],
     schedules=SCHEDULES,
     sensors=[campaign_intake, generation_status, lifecycle, alerts],
     resources={
         "adapters": RunAdapters(),
         "sensor_adapters": SensorAdapters(),
         "operating": OperatingResource(),
+        "retention_terms": RetentionResource(),
     },
     executor=dg.in_process_executor,
 )

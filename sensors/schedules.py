@@ -1,4 +1,4 @@
-"""When the house is kept: checks, reconciliation, pruning.
+"""When the house is kept: checks, reconciliation, retention, pruning.
 
 Belongs here: the times. Does not belong here: the jobs (`pipeline.jobs.upkeep`). All run by default; each can
 be stopped in the window, and running one by hand at any time is harmless.
@@ -11,6 +11,7 @@ import dagster as dg
 from pipeline.assets.finance_report import report_job
 from pipeline.assets.ledger import ledger_job
 from pipeline.assets.usage import delivery_job
+from pipeline.jobs.retention import retention_plan_job, retention_run_job
 from pipeline.jobs.upkeep import checks_job, pruning_job, reconciliation_job
 
 
@@ -76,6 +77,20 @@ SCHEDULES = [
         cron_schedule="25 * * * *",
         default_status=dg.DefaultScheduleStatus.RUNNING,
         description="Mends what nobody moves any more.",
+    ),
+    dg.ScheduleDefinition(
+        name="retention_plan_daily",
+        job=retention_plan_job,
+        cron_schedule="10 2 * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Plans what is due under the retention policy; somebody approves it, or nothing goes.",
+    ),
+    dg.ScheduleDefinition(
+        name="retention_run_daily",
+        job=retention_run_job,
+        cron_schedule="50 2 * * *",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Marks what was approved and purges what was marked a grace ago.",
     ),
     dg.ScheduleDefinition(
         name="pruning_daily",

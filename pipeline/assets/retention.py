@@ -42,7 +42,13 @@ KEPT_COLUMNS = dg.TableSchema(
 )
 
 
-@dg.asset(group_name=GROUP, owners=OWNERS, kinds={"table"}, code_version=STEP_VERSION)
+@dg.asset(
+    group_name=GROUP,
+    owners=OWNERS,
+    kinds={"table"},
+    code_version=STEP_VERSION,
+    metadata={"dagster/column_schema": ITEM_COLUMNS},
+)
 def retention_plan(
     adapters: dg.ResourceParam[Adapters],
     operating: dg.ResourceParam[Operating],

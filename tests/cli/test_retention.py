@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 import yaml
 
-from resources.database import schema
 from resources.database.database import Database
 from resources.object_store.local import LocalStore
 from tests.cli.desk import Desk
@@ -36,13 +34,6 @@ def vault(desk: Desk, database_url: str, tmp_path: Path) -> Any:
     made.amend(CAMPAIGN, ends_on=f"{ended:%Y-%m-%d}")
     yield made
     database.close()
-
-
-def soon(vault: Vault) -> None:
-    """As if the grace of all that is marked had just ended."""
-    items = schema.retention_items
-    change = sa.update(items).where(items.c.standing == "marked").values(purge_after=1)
-    vault.run(lambda tx: tx.connection.execute(change))
 
 
 @pytest.fixture
@@ -84,7 +75,7 @@ def test_a_deletion_is_planned_held_approved_undone_and_proven(desk: Desk, vault
     assert desk.json("retention", "approve", plan["plan"][:12], "--as", "lee")["missing"] == []
     assert desk.json("retention", "run", "--as", "olive")["counts"]["marked"] == len(goes)
     desk.json("retention", "undo", plan["plan"], "--object", undone, "--reason", "on air", "--as", "olive")
-    soon(vault)
+    vault.grace_is_over()
     ran = desk.json("retention", "run", "--as", "olive")
 
     assert ran["counts"]["purged"] == len(goes) - 2
