@@ -7,8 +7,8 @@ from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import serialize_value
 
 from pipeline.assets.campaign import POOL
-from pipeline.assets.ledger import ADDS_UP, PRICED, RECONCILES
 from pipeline.assets.finance_report import ADDS_UP as REPORT_ADDS_UP
+from pipeline.assets.ledger import ADDS_UP, PRICED, RECONCILES
 from pipeline.assets.partitions import days, months
 from pipeline.definitions import defs
 from pipeline.domain.follow_ons import Stage
@@ -24,14 +24,15 @@ GRAPH = {
     "thumbnails": ({"renditions"}, "media"),
     "tag_index": ({"thumbnails"}, "publication"),
     "system_health": (set(), "operations"),
+    "retention_plan": (set(), "retention"),
+    "delivery_usage": (set(), "finance"),
     "storage_usage": (set(), "finance"),
     "cost_ledger": ({"storage_usage", "delivery_usage"}, "finance"),
     "finance_report": ({"cost_ledger"}, "finance"),
-    "delivery_usage": (set(), "finance"),
 }
 CHECKED = {
     "tag_index": {Name.PUBLISH, Name.REVISIONS},
-    "renditions": {Name.OBJECTS},
+    "renditions": {Name.OBJECTS, Name.PURGES},
     "thumbnails": {Name.MANIFESTS},
     "cost_ledger": {RECONCILES, ADDS_UP, PRICED},
     "finance_report": {REPORT_ADDS_UP},
@@ -42,11 +43,16 @@ SCHEDULES = {
     "checks_twice_an_hour": "10,40 * * * *",
     "reconciliation_hourly": "25 * * * *",
     "pruning_daily": "20 3 * * *",
+    "retention_plan_daily": "10 2 * * *",
+    "retention_run_daily": "50 2 * * *",
+    "delivery_daily": "5 4 * * *",
     "ledger_daily": "35 4 * * *",
     "report_daily": "5 5 * * *",
-    "delivery_daily": "5 4 * * *",
 }
-UPKEEP = {"checks", "reconciliation", "pruning", "delivery", "ledger", "report"}
+UPKEEP = {
+    "checks", "reconciliation", "pruning", "retention_planning", "retention_run", "delivery", "ledger",
+    "report",
+}  # fmt: skip
 
 
 def _assets() -> dict[str, dg.AssetSpec]:
@@ -75,7 +81,7 @@ def test_every_asset_says_what_it_is_and_whose_and_what_a_row_means() -> None:
 def test_all_but_the_numbers_are_partitioned_by_campaign() -> None:
     partitioned = {name: spec.partitions_def for name, spec in _assets().items()}
 
-    assert partitioned.pop("system_health") is None
+    assert partitioned.pop("system_health") is partitioned.pop("retention_plan") is None
     assert partitioned.pop("storage_usage") == partitioned.pop("cost_ledger") == days
     assert partitioned.pop("delivery_usage") == days
     assert partitioned.pop("finance_report") == months
