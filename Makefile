@@ -6,7 +6,7 @@ SETUP := .venv/.ready
 WORKERS ?= 2
 EVERY   ?= 1
 
-.PHONY: setup demo dev test services-test services-sweep seaweedfs-test lint types bench sweep mutants survival lock clean
+.PHONY: setup demo dev test services-test focus-validate services-sweep seaweedfs-test lint types bench sweep mutants survival lock clean
 
 setup: $(SETUP)
 
@@ -40,13 +40,19 @@ dev: $(SETUP)
 # On SQLite and on PostgreSQL, which the tests start themselves: one a worker. Workers share a hash seed,
 # as they must collect the same tests in the same order; it differs from run to run.
 test: $(SETUP)
-	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --ignore=tests/services
+	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal --ignore=tests/services --ignore=tests/focus
+	@echo "left out: the public FOCUS validator (make focus-validate), the real servers (make services-test)"
 
 # On the real servers of production, which the tests start on loopback without Docker: one of each a worker.
 # They are built and fetched first, once; what the machine lacks for that is named before any test begins.
 services-test: $(SETUP)
 	$(BIN)/python -m tests.services.programs
 	seed=$$$$; echo "PYTHONHASHSEED=$$seed"; PYTHONHASHSEED=$$seed $(BIN)/pytest -q -n $(WORKERS) --dist worksteal tests/services
+
+# The FinOps Foundation's validator on our export, in an environment and a Python 3.12 of its own.
+focus-validate: $(SETUP)
+	$(BIN)/python -m tests.focus.validator
+	$(BIN)/pytest -q tests/focus
 
 bench: $(SETUP)
 	$(BIN)/python -m benchmarks

@@ -24,6 +24,7 @@ PAGES = (
     "docs/licences.md",
     "docs/metrics.md",
     "docs/money.md",
+    "docs/report.md",
     "docs/opensearch.md",
     "docs/operating.md",
     "docs/upgrade.md",
