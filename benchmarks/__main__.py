@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import rich
 
-from benchmarks import claims, polling, transitions, usage_logs, whole_product
+from benchmarks import claims, polling, retention, transitions, usage_logs, whole_product
 from benchmarks.figures import Figure, table
 
-NAMES = ("transitions", "claims", "polling", "usage", "product")
+NAMES = ("transitions", "claims", "polling", "usage", "retention", "product")
 #: What a server must be downloaded for.
-BY_NAME_ALONE = ("opensearch", "s3")
+BY_NAME_ALONE = ("opensearch", "s3", "retention-s3")
 
 
 def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figure]]]:
@@ -30,6 +30,8 @@ def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figur
         "usage": usage_logs.benchmark,
         "opensearch": _opensearch,
         "s3": _s3,
+        "retention": retention.benchmark,
+        "retention-s3": retention.benchmark_s3,
     }
 
 

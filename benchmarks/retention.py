@@ -16,6 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from benchmarks.figures import Figure, at_most
 from pipeline.documents.moderation_policy import default_moderation_policy
 from pipeline.documents.retention_policy import read_retention_policy
 from pipeline.documents.target_profile import default_target_profile
@@ -31,11 +32,13 @@ from resources.database.database import Database
 from resources.database.engine import READ_ONLY
 from resources.database.migrate import migrate
 from resources.object_store.local import LocalStore
+from resources.object_store.protocol import ObjectStore
 from resources.tag_index.sql import SqlTagIndex
 
 DAY = 86_400 * 1_000_000
 OBJECTS = int(os.environ.get("REELWRIGHT_BENCH_OBJECTS", "1000000"))
 PURGED = 10_000
+PURGED_S3 = 2_000
 PICTURES = 4  #: of each video
 #: One video in a hundred is due.
 DUE_EVERY = 100
@@ -53,14 +56,17 @@ rows:
 """
 
 
-def retaining(folder: Path) -> Retaining:
+def retaining(folder: Path, store: ObjectStore | None = None) -> Retaining:
     url = f"sqlite:///{folder / 'reelwright.db'}"
     migrate(url)
     database = Database.at(url)
     engine = database.engine
     return Retaining(
         Adapters(
-            database=database, store=LocalStore(folder / "objects"), sandbox=None, providers={}, terms={},  # type: ignore[arg-type]
+            database=database,
+            store=store or LocalStore(folder / "objects"),
+            sandbox=None,  # type: ignore[arg-type]
+            providers={}, terms={},
             index=SqlTagIndex(engine, engine.execution_options(**READ_ONLY)),
             profile=default_target_profile(), transforms=default_transform_set(),
             moderation=default_moderation_policy(), spool=folder / "spool",
@@ -184,24 +190,59 @@ def _resident() -> float:
 
 def purging(objects: int = PURGED) -> dict[str, float]:
     """Seconds of purging marked objects with receipts and proof, and of unlink and flush an object."""
-    with tempfile.TemporaryDirectory(
-        prefix="bench-", dir=os.environ.get("REELWRIGHT_BENCH_FOLDER")
-    ) as folder:
+    place = os.environ.get("REELWRIGHT_BENCH_FOLDER")
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=place) as folder:
         one = retaining(Path(folder))
         fill(one.adapters.database, objects // (1 + PICTURES), 1)
         keys = [row.key for row in _objects(one)]
         _lay(Path(folder) / "objects", keys)
         _lay(Path(folder) / "other", keys)
         bare = _timed(lambda: _unlink(Path(folder) / "other", keys))
-        made = plan(one)
-        approve(one, made.id)
-        mark(one, made.id)
-        passed = sa.update(schema.retention_items).values(purge_after=0)
-        one.adapters.database.run(lambda tx: tx.connection.execute(passed))
-        done: list[Any] = []
-        took = _timed(lambda: done.append(purge(one)))
-        assert done[0]["purged"] == objects, done
-        return {"objects": objects, "bare": bare, "purge": took, "ratio": took / bare}
+        return _purged(one, bare, objects)
+
+
+def purging_s3(objects: int) -> dict[str, float]:
+    """The same in a bucket with versions, and against one delete an object."""
+    import boto3  # for production alone
+
+    from pipeline.domain.bucket import Bucket
+    from resources.object_store.s3 import S3Store
+    from tests.services.versitygw import ACCESS_KEY, REGION, SECRET_KEY, running_versitygw
+
+    os.environ |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+    with running_versitygw() as server, tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        client = boto3.session.Session(ACCESS_KEY, SECRET_KEY).client(
+            "s3", endpoint_url=server.endpoint, region_name=REGION
+        )
+        client.create_bucket(Bucket="bench")
+        on = {"Status": "Enabled"}
+        client.put_bucket_versioning(Bucket="bench", VersioningConfiguration=on)
+        store = S3Store.opened(Bucket("bench", endpoint=server.endpoint, region=REGION))
+        one = retaining(Path(folder), store)
+        fill(one.adapters.database, objects // (1 + PICTURES), 1)
+        keys = [row.key for row in _objects(one)]
+        named = []
+        for key in keys:
+            client.put_object(Bucket="bench", Key=key, Body=b"123456789")
+            named.append((f"bare/{key}", client.put_object(Bucket="bench", Key=f"bare/{key}", Body=b"1")))
+
+        def delete() -> None:
+            for key, put in named:
+                client.delete_object(Bucket="bench", Key=key, VersionId=put["VersionId"])
+
+        return _purged(one, _timed(delete), objects)
+
+
+def _purged(one: Retaining, bare: float, objects: int) -> dict[str, float]:
+    made = plan(one)
+    approve(one, made.id)
+    mark(one, made.id)
+    passed = sa.update(schema.retention_items).values(purge_after=0)
+    one.adapters.database.run(lambda tx: tx.connection.execute(passed))
+    done: list[Any] = []
+    took = _timed(lambda: done.append(purge(one)))
+    assert done[0]["purged"] == objects, done
+    return {"objects": objects, "bare": bare, "purge": took, "ratio": took / bare}
 
 
 def _objects(one: Retaining) -> list[sa.Row[Any]]:
@@ -226,10 +267,29 @@ def _unlink(root: Path, keys: list[str]) -> None:
         os.close(folder)
 
 
-def main() -> None:
-    for name, found in (("purging", purging()), ("planning", planning())):
-        print(name, {what: round(value, 3) for what, value in found.items()}, flush=True)
+def benchmark() -> Iterator[Figure]:
+    """A plan over `REELWRIGHT_BENCH_OBJECTS` objects, and the purge of ten thousand in a folder."""
+    planned, purged = planning(), purging()
+    yield Figure(
+        f"retention plan, {planned['objects']:,} objects, against reading their facts",
+        planned["ratio"],
+        f"{planned['plan']:.1f} s, {planned['after_mib']:.0f} MiB",
+        f"{planned['read']:.1f} s",
+        at_most(2.0),
+    )
+    yield _figure("unlink and flush an object", purged, 1.0)
 
 
-if __name__ == "__main__":
-    main()
+def benchmark_s3() -> Iterator[Figure]:
+    """The purge in a bucket with versions; a server is started for it."""
+    yield _figure("one delete an object (S3)", purging_s3(PURGED_S3), 3.0)
+
+
+def _figure(against: str, found: dict[str, float], bound: float) -> Figure:
+    return Figure(
+        f"purge of {found['objects']:,} with receipts and proof, against {against}",
+        found["ratio"],
+        f"{found['purge']:.1f} s",
+        f"{found['bare']:.1f} s",
+        at_most(bound),
+    )

@@ -6,7 +6,7 @@ Belongs here: which of two stores holds a key. Does not belong here: any store's
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
@@ -57,9 +57,16 @@ class IntakeBeside:
         return self._of(key).delete(key)
 
     def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
-        intake = [key for key in keys if self._of(key) is self._intake]
-        others = [key for key in keys if self._of(key) is self._objects]
+        others, intake = self._apart(keys)
         return {**self._objects.delete_all(others), **self._intake.delete_all(intake)}
+
+    def left_of(self, keys: Collection[str]) -> Mapping[str, str]:
+        others, intake = self._apart(keys)
+        return {**self._objects.left_of(others), **self._intake.left_of(intake)}
+
+    def _apart(self, keys: Collection[str]) -> tuple[Sequence[str], Sequence[str]]:
+        intake = [key for key in keys if self._of(key) is self._intake]
+        return [key for key in keys if self._of(key) is self._objects], intake
 
     def old_versions(self, prefix: str) -> Iterator[Stored]:
         both = [self._only(store, store.old_versions(prefix)) for store in self._asked(prefix)]

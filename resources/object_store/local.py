@@ -26,6 +26,7 @@ from pipeline.domain.errors import BadKey, StoreConflict, StoreUnavailable, Unkn
 from resources.object_store.local_files import digest, flush, no_folder, reading, unavailable, writing
 from resources.object_store.protocol import (
     INTAKE_PREFIX,
+    READABLE,
     Bytes,
     Put,
     Stored,
@@ -165,6 +166,9 @@ class LocalStore:
         for several in folders.values():
             answers |= self._deleted(several)
         return answers
+
+    def left_of(self, keys: Collection[str]) -> Mapping[str, str]:
+        return {key: READABLE for key in keys if self.exists(key)}
 
     def _deleted(self, keys: Sequence[str]) -> Mapping[str, bool | str]:
         """Keys of one folder."""

@@ -25,6 +25,7 @@ from pipeline.domain.renditions import INTAKE, RECEIPT_ENDINGS
 INTAKE_PREFIX = f"{INTAKE}/"
 #: First segment of unfinished uploads as a store names them: `.uploads/UPLOAD/KEY`.
 UPLOADS = ".uploads"
+READABLE, VERSIONS = "still_readable", "versions_left"  #: what `left_of` says
 MAX_KEY_BYTES = 1024  #: S3's limit
 MAX_PART_BYTES = 255  #: of one part between slashes: the limit of the file systems
 
@@ -97,7 +98,13 @@ class ObjectStore(Protocol):
         ...
 
     def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
-        """As `delete`, for many at once; by key its answer, or the reason code where it failed."""
+        """As `delete`, for many at once; by key its answer, or the reason code where it failed.
+
+        Whoever must know that they are gone asks `left_of` afterwards."""
+        ...
+
+    def left_of(self, keys: Collection[str]) -> Mapping[str, str]:
+        """Of each of *keys* that is not wholly gone, what is left: `still_readable`, or `versions_left`."""
         ...
 
     def old_versions(self, prefix: str) -> Iterator[Stored]:

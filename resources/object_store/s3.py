@@ -13,7 +13,7 @@ import base64
 import hashlib
 import io
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -27,9 +27,17 @@ from resources.object_store.s3_client import ATTEMPTS, FIRST_PAUSE_SECONDS, READ
 from resources.object_store.s3_proof import prove
 from resources.object_store.s3_reading import held, read_digest, read_range, stream
 from resources.object_store.s3_upload import ONE_PUT_BYTES, PART_BYTES, Upload, Uploader
-from resources.object_store.s3_versions import drop_unfinished, old_versions, purge, unfinished
+from resources.object_store.s3_versions import (
+    drop_unfinished,
+    left_together,
+    old_versions,
+    purge,
+    purge_together,
+    together,
+    unfinished,
+)
 
-#: Keys that are removed side by side; each is listed, deleted version by version, and listed again.
+#: Folders whose keys are removed side by side: listed, and deleted version by version.
 DELETIONS_AT_ONCE = 8
 
 _RECEIPT_TYPES = {".json": "application/json"}
@@ -134,14 +142,24 @@ class S3Store:
         return purge(self._client, key)
 
     def delete_all(self, keys: Collection[str]) -> Mapping[str, bool | str]:
+        answers: dict[str, bool | str] = {}
         with ThreadPoolExecutor(DELETIONS_AT_ONCE) as workers:
-            return dict(zip(keys, workers.map(self._deleted, keys), strict=True))
+            for some in workers.map(self._deleted, together(keys)):
+                answers |= some
+        return answers
 
-    def _deleted(self, key: str) -> bool | str:
+    def _deleted(self, keys: Sequence[str]) -> Mapping[str, bool | str]:
         try:
-            return self.delete(key)
+            return purge_together(self._client, keys)
         except StoreUnavailable as error:
-            return error.reason
+            return dict.fromkeys(keys, error.reason)
+
+    def left_of(self, keys: Collection[str]) -> Mapping[str, str]:
+        left: dict[str, str] = {}
+        with ThreadPoolExecutor(DELETIONS_AT_ONCE) as workers:
+            for some in workers.map(lambda few: left_together(self._client, few), together(keys)):
+                left |= some
+        return left
 
     def old_versions(self, prefix: str) -> Iterator[Stored]:
         return old_versions(self._client, prefix)

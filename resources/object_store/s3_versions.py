@@ -7,16 +7,19 @@ An unversioned bucket lists each object as its only version, `null`: one way ser
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 from urllib.parse import quote, unquote
 
 from pipeline.domain.errors import BadKey
-from resources.object_store.protocol import INTAKE_PREFIX, UPLOADS, Stored
+from resources.object_store.protocol import INTAKE_PREFIX, READABLE, UPLOADS, VERSIONS, Stored
 from resources.object_store.s3_client import Answered, Client
 from resources.object_store.s3_errors import ABSENT, NO_UPLOAD
 from resources.object_store.s3_upload import abort
+
+#: Slashes in the name of a folder that holds one thing's files alone.
+DEEP = 2
 
 
 def old_versions(client: Client, prefix: str) -> Iterator[Stored]:
@@ -36,6 +39,45 @@ def purge(client: Client, key: str) -> bool:
         for version in versions:
             _drop(client, full, version["VersionId"])
     return found
+
+
+def together(keys: Collection[str]) -> Iterator[Sequence[str]]:
+    """Keys that one listing shows: those of a folder of one video, or of one set of pictures.
+
+    A tenant's sources lie in one folder, however many they are: each is listed by itself.
+    """
+    folders: dict[str, list[str]] = {}
+    for key in keys:
+        folder = key.rpartition("/")[0]
+        folders.setdefault(folder if folder.count("/") >= DEEP else key, []).append(key)
+    yield from folders.values()
+
+
+def purge_together(client: Client, keys: Sequence[str]) -> dict[str, bool]:
+    """Remove every version and marker of *keys*, which one listing shows; by key whether there was any."""
+    found = dict.fromkeys(keys, False)
+    for key, version in list(_of_keys(client, keys)):
+        found[key] = True
+        _drop(client, version["Key"], version["VersionId"])
+    return found
+
+
+def left_together(client: Client, keys: Sequence[str]) -> dict[str, str]:
+    """What is left of *keys*, which one listing shows: bytes that can be read, or what lies behind."""
+    left: dict[str, str] = {}
+    for key, version in _of_keys(client, keys):
+        is_readable = version["IsLatest"] and "Size" in version
+        left[key] = READABLE if is_readable else left.get(key, VERSIONS)
+    return left
+
+
+def _of_keys(client: Client, keys: Sequence[str]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Versions and markers of exactly these keys."""
+    wanted = {client.full(key): key for key in keys}
+    prefix = client.full(keys[0]) if len(keys) == 1 else client.full(keys[0]).rpartition("/")[0] + "/"
+    for version in _versions(client, prefix):
+        if version["Key"] in wanted:
+            yield wanted[version["Key"]], version
 
 
 def _drop(client: Client, full: str, version: str) -> None:

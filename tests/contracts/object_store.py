@@ -270,3 +270,17 @@ class ObjectStoreContract:
                 assert answer.read() == content
                 assert answer.headers["Content-Type"] == shown["media_type"]
                 assert answer.headers["Content-Disposition"] == shown["disposition"]
+
+    def test_many_are_deleted_at_once_and_what_is_left_is_told(self, store: ObjectStore, spool: Path) -> None:
+        folder = "northwind/derivatives/abc/v1"
+        mine = [f"{folder}/a.webp", f"{folder}/b.webp", KEY, source_key("northwind", "d" * 64)]
+        other = f"{folder}/a.webp.old"
+        for key in (*mine, other):
+            self.put(store, spool, key, key.encode())
+        absent = f"{folder}/never.webp"
+        assert store.left_of([*mine, absent]) == dict.fromkeys(mine, "still_readable")
+
+        assert store.delete_all([*mine, absent]) == dict.fromkeys(mine, True) | {absent: False}
+        assert store.left_of([*mine, absent]) == {}
+        assert keys(store) == [other]
+        assert store.delete_all([]) == {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +32,6 @@ from resources.database.transitions import Transition, Verdict, apply
 from resources.object_store.protocol import UPLOADS, ObjectStore
 
 _GONE = Move(ObjectState.PURGING, ObjectState.PURGED)
-#: Keys that are looked at side by side: a bucket answers each in milliseconds.
-LOOKS_AT_ONCE = 8
-
 Place = tuple[str, int]  #: plan and number of an item
 
 
@@ -70,14 +66,11 @@ def _stored(
     answers = store.delete_all(sorted(keys))
     uploads = _abort_uploads(store, keys)
     _forget_cached(retaining, items)
-    with ThreadPoolExecutor(LOOKS_AT_ONCE) as looks:
-        left = dict(
-            zip(sorted(keys), looks.map(lambda key: what_is_left(store, key), sorted(keys)), strict=True)
-        )
+    left = store.left_of(sorted(keys))
     proofs, not_gone = {}, {}
     for item in items:
         answer = answers[item.key]
-        reason = left[item.key] or ("" if isinstance(answer, bool) else answer)
+        reason = left.get(item.key, "") or ("" if isinstance(answer, bool) else answer)
         if reason:
             not_gone[_place(item)] = reason
         else:
@@ -87,11 +80,7 @@ def _stored(
 
 def what_is_left(store: ObjectStore, key: str) -> str:
     """What of *key* can still be read or costs storage, in a word; nothing when it is really gone."""
-    if store.exists(key):
-        return "still_readable"
-    if any(one.key == key for one in store.old_versions(key)):
-        return "versions_left"
-    return ""
+    return store.left_of([key]).get(key, "")
 
 
 def _abort_uploads(store: ObjectStore, keys: set[str]) -> Counter[str]:
