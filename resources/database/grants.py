@@ -49,6 +49,12 @@ def revoke_grant(tx: Transaction, grant: str) -> bool:
     return tx.connection.execute(revoked.values(revoked_at=tx.now)).rowcount == 1
 
 
+def oldest_end(connection: sa.Connection) -> int | None:
+    """When the first of all grants that are kept was over."""
+    found: int | None = connection.scalar(sa.select(sa.func.min(grants.c.expires_at)))
+    return found
+
+
 def prune_grants(tx: Transaction, before: int) -> int:
     """Remove grants that were over before *before*: they name who downloaded."""
     return tx.connection.execute(sa.delete(grants).where(grants.c.expires_at < before)).rowcount

@@ -15,13 +15,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from pipeline.domain.retention import Claim, Facts, Held, RetentionPolicy, Verdict, What, judge
+from pipeline.domain.retention import DAY, Claim, Facts, Held, RetentionPolicy, Verdict, What, judge
 from pipeline.steps.retain.retaining import Retaining
+from resources.database.grants import oldest_end, prune_grants
 from resources.database.restored import restored_from
 from resources.database.retention_seen import named_by_objects
 from resources.object_store.protocol import INTAKE_PREFIX, Stored
 
 CHUNK = 500
+#: How an item names grants: all that were over before this moment (UTC microseconds).
+OVER_BEFORE = "over before "
 CACHED = "inputs"  #: of the spool: pictures that were sent on (`steps.produce.inputs`)
 
 
@@ -53,6 +56,14 @@ class Leftover:
 def look_around(retaining: Retaining, connection: sa.Connection) -> list[Leftover]:
     """Everything of this kind that lies there now, as seen from this machine."""
     return [*orphans(retaining, connection), *temporary(retaining), *cached(retaining)]
+
+
+def grants_due(policy: RetentionPolicy, connection: sa.Connection, now: int) -> list[Leftover]:
+    """Grants that are over for as long as the policy keeps them, as one thing; they need no sighting."""
+    row, ended = policy.row(What.GRANT, ""), oldest_end(connection)
+    if row is None or row.keep_days is None or ended is None or ended >= now - row.keep_days * DAY:
+        return []
+    return [Leftover(What.GRANT, f"{OVER_BEFORE}{now - row.keep_days * DAY}", "*", 0, ended, ended)]
 
 
 def orphans(retaining: Retaining, connection: sa.Connection) -> Iterator[Leftover]:
@@ -113,16 +124,21 @@ def _size(retaining: Retaining, item: sa.Row[Any]) -> int | None:
     if item.what == What.ORPHAN_OBJECT:
         held = retaining.adapters.store.head(item.subject)
         return None if held is None else held.size
+    if item.what == What.GRANT:
+        return 0
     path = retaining.adapters.spool / item.subject
     return path.stat().st_size if path.is_file() else None
 
 
 def remove(retaining: Retaining, items: Sequence[sa.Row[Any]]) -> dict[int, str]:
-    """Remove temporary objects and spool files and look again; what is still there, by the item's number."""
+    """Remove what is neither object nor orphan and look again; what is still there, by the item's number."""
     store = retaining.adapters.store
     for item in items:
         if item.what == What.TEMPORARY_OBJECT:
             store.delete_temporary(item.subject)
+        elif item.what == What.GRANT:
+            before = int(item.subject.removeprefix(OVER_BEFORE))
+            retaining.adapters.database.run(lambda tx, before=before: prune_grants(tx, before))  # type: ignore[misc]
         else:
             (retaining.adapters.spool / item.subject).unlink(missing_ok=True)
     is_temporary = any(item.what == What.TEMPORARY_OBJECT for item in items)

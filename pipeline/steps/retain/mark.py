@@ -31,7 +31,7 @@ from resources.database.transitions import Transition, apply
 ACTOR = "retention"
 _MARK = Move(ObjectState.LIVE, ObjectState.MARKED)
 #: Things that are no objects.
-LEFTOVERS = frozenset({What.ORPHAN_OBJECT, What.TEMPORARY_OBJECT, What.SPOOL_FILE})
+LEFTOVERS = frozenset({What.ORPHAN_OBJECT, What.TEMPORARY_OBJECT, What.SPOOL_FILE, What.GRANT})
 PAUSED = "paused"
 
 
@@ -173,6 +173,8 @@ def judged_items(
     for item in items:
         seen = known.get((item.what, item.subject))
         first_seen_at = tx.now if seen is None else seen.first_seen_at
+        if item.what == What.GRANT:
+            first_seen_at = item.anchor_at  # a grant's own end, which nothing changes any more
         one = Leftover(What(item.what), item.subject, item.tenant, item.size_bytes, 0, first_seen_at)
         assert held is not None  # noqa: S101
         [(_, verdict)] = judged_leftovers(retaining.policy, [one], held, (), tx.now)

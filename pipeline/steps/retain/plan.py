@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from pipeline.domain.errors import UnknownSubject
 from pipeline.domain.retention import Facts, Reason, RetentionPolicy, Scope, Verdict, What, judge
-from pipeline.steps.retain.leftovers import Leftover, judged_leftovers, look_around
+from pipeline.steps.retain.leftovers import Leftover, grants_due, judged_leftovers, look_around
 from pipeline.steps.retain.retaining import Retaining
 from resources.database.database import Transaction
 from resources.database.documents import record_document
@@ -90,7 +90,8 @@ def draft(retaining: Retaining) -> Plan:
         known = seen_before(connection, [(str(one.what), one.subject) for one in around])
         found = [one.first_seen(known, now) for one in around]
         exempt = exempted(connection, retaining.policy.version)
-        for one, verdict in judged_leftovers(retaining.policy, found, reader.held, exempt, now):
+        due = grants_due(retaining.policy, connection, now)
+        for one, verdict in judged_leftovers(retaining.policy, [*found, *due], reader.held, exempt, now):
             drafting.add(one.facts, verdict)
     return drafting.plan(retaining, SWEEP, None, "*", now, tuple(found))
 

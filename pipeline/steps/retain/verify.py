@@ -31,6 +31,8 @@ from resources.database.schema import retention_plans
 from resources.database.transitions import Transition, Verdict, apply
 from resources.object_store.protocol import UPLOADS, ObjectStore
 
+#: Neither bytes under a key of ours nor rows of objects.
+APART = (What.TEMPORARY_OBJECT, What.SPOOL_FILE, What.GRANT)
 _GONE = Move(ObjectState.PURGING, ObjectState.PURGED)
 Place = tuple[str, int]  #: plan and number of an item
 
@@ -47,7 +49,7 @@ def delete_and_verify(
     retaining: Retaining, items: Sequence[sa.Row[Any]]
 ) -> tuple[dict[Place, Proof], dict[Place, str]]:
     """Delete what *items* name; proofs of what is gone, and reasons for what is not. StoreUnavailable."""
-    apart = [item for item in items if item.what in (What.TEMPORARY_OBJECT, What.SPOOL_FILE)]
+    apart = [item for item in items if item.what in APART]
     stored = [item for item in items if item not in apart]
     still = remove(retaining, apart)
     left = {(one.plan, one.number): still[one.number] for one in apart if one.number in still}

@@ -15,7 +15,7 @@ from pipeline.steps.retain.run import run
 from pipeline.steps.retain.undo import undo
 from resources.database import schema
 from tests.database import rows
-from tests.steps.retain.vault import ALWAYS, TENANT, Vault
+from tests.steps.retain.vault import ALWAYS, TENANT, Vault, policy_of
 
 ORPHAN = f"{TENANT}/renditions/lost/1.mp4"
 
@@ -94,14 +94,27 @@ def test_a_hold_in_a_tenant_keeps_its_orphans_and_an_undo_exempts_them(lying: Va
     undo(lying.retaining(), made.id, [ORPHAN], reason="being looked at")
     assert ORPHAN not in {one.subject for one in plan(lying.retaining()).items}
     place(lying.retaining(), TENANT, Scope.RENDITION, "r-1", matter="H", reason="dispute")
-    lying.policy = type(lying.policy)(**{**_said(lying), "version": "next", "sha256": "x"})
+    lying.policy = policy_of(version="next")
 
     assert ("orphan_object", "held") in {(one.what, one.reason) for one in plan(lying.retaining()).kept}
 
 
-def _said(vault: Vault) -> dict[str, object]:
-    policy = vault.policy
-    return {name: getattr(policy, name) for name in policy.__dataclass_fields__ if not name.startswith("_")}
+def test_grants_that_were_over_long_ago_go_and_those_of_late_stay(vault: Vault) -> None:
+    video = vault.video(campaign=vault.campaign(f"{TENANT}.open", None))
+    vault.publish("r-1", campaign=f"{TENANT}.open")
+    vault.grant(video, 60)
+    vault.pass_days(20)
+    late = vault.grant(video, 60)
+    assert plan(vault.retaining()).items == ()
+    made = after(vault, 11)
+
+    assert [(one.what, one.reason) for one in made.items] == [("grant", "due")]
+    approve(vault.retaining(), made.id)
+    run(vault.retaining())
+    vault.pass_days(7)
+    assert run(vault.retaining()).counts == {"purged": 1}
+    assert [row.id for row in rows.rows(vault.database, schema.grants)] == [late]
+    assert len(vault.receipts()) == 1
 
 
 def test_pictures_of_a_set_that_nothing_shows_go_and_those_in_use_stay(vault: Vault) -> None:

@@ -17,6 +17,7 @@ from pipeline.steps.operate.retry import retry
 from pipeline.steps.operate.roll_back import Target, roll_back
 from pipeline.steps.produce.derive import Deriving
 from pipeline.steps.retain import purge as purge_step
+from pipeline.steps.retain import verify as verify_step
 from pipeline.steps.retain.approve import approve
 from pipeline.steps.retain.begin import begin_batch
 from pipeline.steps.retain.hold import place
@@ -107,7 +108,7 @@ class Scene:
         """The same photo for a campaign that runs on, as intake takes it up."""
         sha256 = hashlib.sha256(PHOTO).hexdigest()
         upright = derivative_key(TENANT, sha256, "upright-1", "upright", "jpg")
-        new = [
+        original, cleaned = [
             self.vault.new(kind, key, content, None)
             for kind, key, content in (
                 ("source", source_key(TENANT, sha256), PHOTO), ("derivative", upright, b"upright " + PHOTO)
@@ -124,7 +125,9 @@ class Scene:
                 "revision": name, "position": 0, "tenant": TENANT, "name": "photo.png", "standing": "growing",
             })  # fmt: skip
         revision = rows.read(self.vault.database, schema.revisions, name)
-        judged = Judged(0, PRESENT, owned=OwnedSource(*new, "upright-1", "upright", 1, 1, "jpeg"))
+        judged = Judged(
+            0, PRESENT, owned=OwnedSource(original, cleaned, "upright-1", "upright", 1, 1, "jpeg")
+        )
         self.vault.run(lambda tx: record_judged(tx, revision, [judged]))
         return str(rows.read(self.vault.database, schema.source_assets, self.asset).object)
 
@@ -172,7 +175,7 @@ def up_to(scene: Scene, step: str, act: Callable[[], None], monkeypatch: pytest.
         take()
         if name == step:
             act()
-    real = purge_step.delete_and_verify
+    real = verify_step.delete_and_verify
 
     def watched(*arguments: Any) -> Any:
         if step == "purging":
@@ -216,7 +219,7 @@ def test_what_is_needed_at_any_step_is_kept_or_refused(
     assert vault.broken(ALWAYS) == []
 
 
-Work = Callable[[Transaction], None]
+Work = Callable[[Transaction], object]
 
 
 def at_once(vault: Vault, first: Work, then: Callable[[], Any]) -> Any:
@@ -264,7 +267,7 @@ def decide(scene: Scene) -> set[str]:
 
 def test_a_hold_that_is_not_committed_yet_is_waited_for(due: Scene) -> None:
     new = NewHold(TENANT, "H", Scope.RENDITION, "v-0", "olive", "dispute")
-    going = at_once(due.vault, lambda tx: place_hold(tx, new) and None, lambda: decide(due))
+    going = at_once(due.vault, lambda tx: place_hold(tx, new), lambda: decide(due))
 
     assert due.old not in going
     assert due.shown in going
@@ -281,7 +284,7 @@ def test_a_use_that_is_not_committed_yet_is_waited_for(due: Scene) -> None:
 
 def test_a_grant_that_is_not_committed_yet_is_waited_for(due: Scene) -> None:
     until = due.vault.clock.at + 60_000_000
-    grant = lambda tx: issue_grant(tx, due.shown, issued_to="v", expires_at=until) and None  # noqa: E731
+    grant = lambda tx: issue_grant(tx, due.shown, issued_to="v", expires_at=until)  # noqa: E731
     at_once(due.vault, grant, lambda: decide(due))
     decide(due)
 
@@ -294,7 +297,7 @@ def test_a_purge_that_is_not_committed_yet_makes_a_hold_say_that_it_came_too_lat
         items = due_items(connection, vault.clock.at, 100, ("", 0))
     placed = at_once(
         vault,
-        lambda tx: begin_batch(vault.retaining(), tx, items) and None,
+        lambda tx: begin_batch(vault.retaining(), tx, items),
         lambda: place(vault.retaining(), TENANT, Scope.RENDITION, "v-0", matter="H", reason="dispute"),
     )
 
