@@ -19,7 +19,8 @@ from pipeline.domain.statement import Statement
 from resources.reports.cells import Cell, Kind, harmless
 from resources.reports.tables import LINE_COLUMNS, Column, Row, Table
 
-SHEET_ROWS = 1_048_576
+#: Lines beyond which nobody scrolls; a sheet holds ten times as many, and takes as long to open.
+SHEET_LINES = 100_000
 _WIDTH, _WIDE = 16, 30
 _SETTINGS = {
     "constant_memory": True,
@@ -32,7 +33,7 @@ _SETTINGS = {
 def write_workbook(
     path: Path, statement: Statement, summary: Table, tables: Sequence[Table], lines: Iterable[Row]
 ) -> None:
-    """The whole workbook; lines that do not fit on a sheet are left to lines.csv, and the sheet says so."""
+    """The whole workbook; too many lines are left to lines.csv, and the sheet says so."""
     import xlsxwriter  # few runs write a report, and all would wait for it
 
     with xlsxwriter.Workbook(str(path), _SETTINGS) as book:
@@ -45,8 +46,8 @@ def write_workbook(
         formats = _formats(book, statement.ledger.places)
         for table in (summary, *tables):
             _write_sheet(book, formats, table.name, table.columns, table.rows)
-        fits = statement.lines < SHEET_ROWS
-        unfit: Row = (f"{statement.lines} lines do not fit on a sheet: see lines.csv",)
+        fits = statement.lines <= SHEET_LINES
+        unfit: Row = (f"{statement.lines} lines are too many for a sheet: see lines.csv",)
         _write_sheet(
             book, formats, "lines", LINE_COLUMNS if fits else LINE_COLUMNS[:1], lines if fits else (unfit,)
         )

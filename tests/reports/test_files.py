@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from html.parser import HTMLParser
@@ -19,6 +20,8 @@ import pytest
 from pipeline.domain.errors import NotAllowed
 from resources.reports.cells import harmless
 from resources.reports.publish import FILES, publish
+from resources.reports.tables import table_of
+from resources.reports.workbook import SHEET_LINES, write_workbook
 from tests.reports.ledgers import OCTOBER, Books, account, books_of, line, november
 
 D = Decimal
@@ -120,6 +123,17 @@ def test_the_workbook_has_real_numbers_and_days(report: Path) -> None:
 
 
 FETCHED = {"src", "href", "xlink:href", "srcset", "action", "data", "poster"}
+
+
+def test_too_many_lines_for_a_sheet_are_left_to_the_csv(tmp_path: Path) -> None:
+    statement = replace(november().statement, lines=SHEET_LINES + 1)
+    write_workbook(tmp_path / "x.xlsx", statement, table_of(statement, "days"), (), iter(()))
+    sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["lines"]
+
+    assert [[cell.value for cell in row] for row in sheet.iter_rows()] == [
+        ["line"],
+        [f"{SHEET_LINES + 1} lines are too many for a sheet: see lines.csv"],
+    ]
 
 
 class _Sources(HTMLParser):
