@@ -30,7 +30,7 @@ _STROKES: Mapping[str, str] = {
 }
 _HEIGHT, _TOP, _LEFT = 200, 16, 11
 _GAP = Decimal("0.12")
-_STEPS = (Decimal(1), Decimal(2), Decimal(5), Decimal(10))
+_STEPS = tuple(map(Decimal, ("1", "1.5", "2", "3", "4", "5", "6", "8", "10")))
 
 
 def patterns() -> str:
@@ -138,7 +138,7 @@ def _sum(parts: Iterable[Decimal]) -> Decimal:
 
 
 def _round_up(value: Decimal) -> Decimal:
-    """The next number of the form 1, 2 or 5 times a power of ten; 1 for nothing."""
+    """The next number that is a round step times a power of ten; 1 for nothing."""
     if value <= 0:
         return Decimal(1)
     power = Decimal(10) ** value.adjusted()

@@ -44,7 +44,7 @@ def _watermark(statement: Statement) -> str:
 def _head(statement: Statement) -> str:
     mark = statement.ledger.watermark
     if mark.is_provisional:
-        state = "Provisional"
+        state = f"Provisional <span>({mark.status})</span>"
         says = "This month is not closed. Late delivery logs, prices and tiers may still move these numbers."
     else:
         state = "Closed"
@@ -53,7 +53,7 @@ def _head(statement: Statement) -> str:
             f" comes late is a correction in a later month. Statement {mark.statement_sha256}."
         )
     return (
-        f'<header><p class="state">{state} <span>({mark.status})</span></p>'
+        f'<header><p class="state">{state}</p>'
         f"<h1>Finance report {statement.month}</h1><p>{escape(says)}</p></header>"
     )
 
