@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +21,7 @@ from resources.database.database import Database
 from resources.reports.publish import FILES
 from tests.conftest import Clock
 from tests.database import rows
-from tests.steps.account.books import APRIL, CAMPAIGN, MARCH, Books
+from tests.steps.account.books import APRIL, CAMPAIGN, CARD, MARCH, Books
 
 D = Decimal
 NOON = 12 * 3600 * 1_000_000
@@ -139,6 +140,28 @@ def show(books: Books, *shown: tuple[str, int]) -> None:
              "move": "publish", "rendition": rendition, "tags": {}, "from_at": at, "actor": "anna",
              "reason": "", "operation_id": str(number)},
         )  # fmt: skip
+
+
+def test_a_month_priced_anew_is_exported_at_its_new_price_alone(books: Books, tmp_path: Path) -> None:
+    books.reprice("card-2", prices=tuple(replace(one, sku=f"{one.sku}-2") for one in CARD.prices))
+    books.rate(MARCH)
+    made = make(books, tmp_path / "march")
+    with (tmp_path / "march" / "focus.csv").open() as file:
+        cards = {row["x_PriceCard"] for row in csv.DictReader(file)}
+
+    assert made.wrong == ()
+    assert cards == {"card-2"}
+    assert made.statement.around.cards[-1].version == "card-2"
+
+
+def test_a_running_month_whose_tiers_lag_behind_has_a_report(books: Books, tmp_path: Path) -> None:
+    for day in MARCH.days[1:]:
+        books.deliver(day, 9 * 10**9)
+        books.rate(MARCH, settle=False)
+    tiers = [D(line.quantity or 0) for line in books.lines(MARCH) if line.sku == "bytes" and line.tier == 1]
+
+    assert sum(tiers) > 10  # more than the tier holds: what was posted first was posted by smaller totals
+    assert make(books, tmp_path / "march").wrong == ()
 
 
 def test_an_empty_month_is_a_report_of_nothing(books: Books, tmp_path: Path) -> None:
