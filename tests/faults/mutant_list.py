@@ -49,6 +49,10 @@ def _steps(module: str, test: str) -> str:
     return f"tests/steps/test_{module}.py::test_{test}"
 
 
+def _retain(module: str, test: str) -> str:
+    return f"tests/steps/retain/test_{module}.py::test_{test}"
+
+
 _LIFECYCLE = (
     _one(
         "version guard", TRANSITIONS, '["id", "version"] if shape', '["id"] if shape',
@@ -244,7 +248,41 @@ _BYTES = (
     ),
 )  # fmt: skip
 
-MUTANTS: Sequence[Mutant] = (*_LIFECYCLE, *_CLAIMS, *_MONEY, *_VIEW, *_BYTES)
+_RETENTION = (
+    _one(
+        "a hold meets a purge at one row", "pipeline/steps/retain/begin.py", "    meet_holds(tx)\n", "",
+        _retain("races", "a_hold_that_is_not_committed_yet_is_waited_for[postgresql]"),
+    ),
+    _one(
+        "who needs an object waits for its purge", "resources/database/retention_plans.py",
+        ".order_by(objects.c.id).with_for_update()", ".order_by(objects.c.id)",
+        _retain("races", "a_use_that_is_not_committed_yet_is_waited_for[postgresql]"),
+    ),
+    _one(
+        "bytes put before a purge are not owned", "resources/database/objects.py",
+        "if purges.get(one.key, 0) != one.purges_before:", "if False:",
+        _database(
+            "objects", "bytes_that_were_put_before_a_purge_of_their_key_are_not_owned", "sqlite-purged"
+        ),
+    ),
+    _one(
+        "a plan is bound to its policy", "pipeline/steps/retain/approve.py",
+        "if found.policy_sha256 != policy.sha256:", "if False:",
+        _retain("guards", "a_plan_of_another_policy_roots_or_limits_is_refused_as_a_whole[sqlite-changed0]"),
+    ),
+    _one(
+        "the index hears of it first", "pipeline/steps/retain/begin.py",
+        "elif item.subject in self.entries:", "elif False:",
+        _retain("retain", "nothing_goes_before_the_index_heard_of_it[sqlite]"),
+    ),
+    _one(
+        "a store is not believed", "pipeline/steps/retain/verify.py",
+        "    left = store.left_of(sorted(keys))\n", "    left: dict[str, str] = {}\n",
+        _retain("retain", "a_store_that_keeps_what_it_said_is_gone_gets_no_receipt[sqlite]"),
+    ),
+)  # fmt: skip
+
+MUTANTS: Sequence[Mutant] = (*_LIFECYCLE, *_CLAIMS, *_MONEY, *_VIEW, *_BYTES, *_RETENTION)
 
 #: Those that the test suite itself runs: one each of fence, look-up, pointer and bytes.
 QUICK = (
