@@ -165,4 +165,3 @@ def _after(real: Any, points: _Points) -> Any:
         return result
 
     return hooked
-

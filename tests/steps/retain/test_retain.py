@@ -90,7 +90,7 @@ def test_a_store_that_keeps_what_it_said_is_gone_gets_no_receipt(
 class Deaf(SqlTagIndex):
     """An index that is down for writers."""
 
-    def put(self, changes: Sequence[Change]) -> Sequence[WriteResult]:
+    def put(self, changes: Sequence[Change]) -> tuple[WriteResult, ...]:
         raise IndexUnavailable(f"{len(changes)} changes were not taken")
 
 
