@@ -30,76 +30,93 @@ from resources.database.upsert import insert_for
 
 #: Accounts of a lot of byte-time: tenant, campaign, cost centre, rendition, attempt, spend, meter.
 Owner = tuple[str, str, str, str, str, str, str]
+#: Rows that are fetched at once.
+FETCHED = 5_000
 #: A campaign's cost centres: from when each held.
 _Centers = Mapping[str, Sequence[tuple[int, str]]]
 
-#: One row an object that lay in the window, with its one account (`accounts` = 1), or to be cut (more).
+#: Objects with more than one use (`again`, with the first of their users, and whether accounts share them);
+#: campaigns whose cost centre changed after the window began, and who uses objects in their name (`moved`).
 _WHOSE = """
 WITH users AS (
-    SELECT u.object, a.campaign, a.rendition, a.id AS attempt, a.spend, u.from_at, u.until_at
+    SELECT u.object, u.user_id, a.campaign, a.rendition, a.id AS attempt, a.spend, u.from_at, u.until_at
     FROM object_uses u JOIN attempts a ON a.id = u.user_id WHERE u.user_kind = 'attempt'
     UNION ALL
-    SELECT u.object, r.campaign, '', '', 'live', u.from_at, u.until_at
+    SELECT u.object, u.user_id, r.campaign, '', '', 'live', u.from_at, u.until_at
     FROM object_uses u JOIN revisions r ON r.id = u.user_id WHERE u.user_kind = 'revision'
-), carried AS MATERIALIZED (
-    SELECT object, MIN(campaign) AS campaign, MIN(rendition) AS rendition, MIN(attempt) AS attempt,
-        MIN(spend) AS spend,
-        CASE WHEN MIN(campaign) = MAX(campaign) AND MIN(attempt) = MAX(attempt) THEN 1 ELSE 2 END AS accounts
-    FROM users GROUP BY object
+), often AS MATERIALIZED (
+    SELECT object FROM object_uses WHERE user_kind IN ('attempt', 'revision')
+    GROUP BY object HAVING COUNT(*) > 1
+), again AS MATERIALIZED (
+    SELECT u.object, MIN(u.user_id) AS user_id,
+        CASE WHEN MIN(COALESCE(a.campaign, r.campaign)) = MAX(COALESCE(a.campaign, r.campaign))
+            AND MIN(COALESCE(a.id, '')) = MAX(COALESCE(a.id, '')) THEN 1 ELSE 2 END AS accounts
+    FROM often JOIN object_uses u ON u.object = often.object AND u.user_kind IN ('attempt', 'revision')
+        LEFT JOIN attempts a ON a.id = u.user_id LEFT JOIN revisions r ON r.id = u.user_id
+    GROUP BY u.object
 ), changed AS MATERIALIZED (
-    SELECT campaign FROM campaign_settings GROUP BY campaign HAVING MIN(cost_center) <> MAX(cost_center)
+    SELECT campaign FROM campaign_settings
+    GROUP BY campaign HAVING MIN(cost_center) <> MAX(cost_center) AND MAX(effective_from) > :lo
+), moved AS MATERIALIZED (
+    SELECT a.id FROM changed JOIN attempts a ON a.campaign = changed.campaign
+    UNION ALL SELECT r.id FROM changed JOIN revisions r ON r.campaign = changed.campaign
 )
 """
-_LYING = (
-    _WHOSE.rstrip()
-    + """, lying AS (
-    SELECT o.id, o.tenant, COALESCE(c.campaign, o.campaign, '') AS campaign,
-        COALESCE(c.rendition, '') AS rendition, COALESCE(c.attempt, '') AS attempt,
-        COALESCE(c.spend, 'live') AS spend, o.kind,
-        o.size_bytes AS bytes, o.created_at, o.purged_at,
-        CASE WHEN COALESCE(c.accounts, 1) = 1 THEN 1 ELSE 2 END AS accounts
-    FROM objects o LEFT JOIN carried c ON c.object = o.id
-    WHERE o.created_at < :hi AND (o.purged_at IS NULL OR o.purged_at > :lo)
-), simple AS (
-    SELECT l.tenant, l.campaign, l.rendition, l.attempt, l.spend, l.kind, l.bytes,
-        (CASE WHEN l.created_at > :lo THEN l.created_at ELSE :lo END) - :lo AS s,
-        (CASE WHEN COALESCE(l.purged_at, :hi) < :hi THEN l.purged_at ELSE :hi END) - :lo AS e
-    FROM lying l WHERE l.accounts = 1 AND l.campaign NOT IN (SELECT campaign FROM changed)
-), placed AS MATERIALIZED (
-    SELECT simple.*, s / {day} AS ds, e / {day} AS de FROM simple WHERE s < e
-)
+_LYING = "o.created_at < :hi AND (o.purged_at IS NULL OR o.purged_at > :lo)"
+_SPAN = """
+        (CASE WHEN o.created_at > :lo THEN o.created_at ELSE :lo END) - :lo AS s,
+        (CASE WHEN COALESCE(o.purged_at, :hi) < :hi THEN o.purged_at ELSE :hi END) - :lo AS e
 """
-)
 _OWNER = "tenant, campaign, cost_center, rendition, attempt, spend, meter"
-#: An attempt has one rendition and one kind of spend.
-_BY = "tenant, campaign, attempt, kind"
-_OWNED = "tenant, campaign, MIN(rendition) AS rendition, attempt, MIN(spend) AS spend, kind"
-_PART = "CASE WHEN ds = de THEN e - s ELSE (ds + 1) * {day} - s END"
+#: Grouped by user alone, whose names are looked up afterwards; by campaign where nobody uses an object.
+_BY = "user_id, made_for, tenant, kind"
 #: Part 0: the first part of a day, and bytes that rise on the next; part 1: the last part, and what falls.
 _SIMPLE = (
-    _LYING
-    + f"""
-SELECT 0 AS part, {_OWNED}, ds AS at,
-    SUM(bytes * (({_PART}) / {SECOND})) AS seconds, SUM(bytes * (({_PART}) % {SECOND})) AS micros,
-    SUM(CASE WHEN ds < de THEN bytes ELSE 0 END) AS edge
-FROM placed GROUP BY {_BY}, ds
-UNION ALL
-SELECT 1, {_OWNED}, de, SUM(bytes * ((e - de * {{day}}) / {SECOND})),
-    SUM(bytes * ((e - de * {{day}}) % {SECOND})), SUM(bytes)
-FROM placed WHERE ds < de GROUP BY {_BY}, de
+    _WHOSE.rstrip()
+    + f""", lying AS (
+    SELECT COALESCE(again.user_id, u.user_id, '') AS user_id,
+        CASE WHEN u.user_id IS NULL THEN COALESCE(o.campaign, '') ELSE '' END AS made_for,
+        o.tenant, o.kind, o.size_bytes AS bytes, {_SPAN}
+    FROM objects o
+        LEFT JOIN object_uses u ON u.object = o.id AND u.user_kind IN ('attempt', 'revision')
+        LEFT JOIN again ON again.object = o.id
+    WHERE {_LYING} AND (again.object IS NULL OR (again.accounts = 1 AND again.user_id = u.user_id))
+), placed AS MATERIALIZED (
+    SELECT {_BY}, bytes, s, e, s / {{day}} AS ds, e / {{day}} AS de,
+        (CASE WHEN s / {{day}} = e / {{day}} THEN e ELSE (s / {{day}} + 1) * {{day}} END) - s AS part
+    FROM lying l LEFT JOIN moved ON moved.id = l.user_id LEFT JOIN changed ON changed.campaign = l.made_for
+    WHERE s < e AND moved.id IS NULL AND changed.campaign IS NULL
+), summed AS (
+    SELECT 0 AS part, {_BY}, ds AS at, SUM(bytes * (part / {SECOND})) AS seconds,
+        SUM(bytes * (part % {SECOND})) AS micros, SUM(CASE WHEN ds < de THEN bytes ELSE 0 END) AS edge
+    FROM placed GROUP BY {_BY}, ds
+    UNION ALL
+    SELECT 1, {_BY}, de, SUM(bytes * ((e - de * {{day}}) / {SECOND})),
+        SUM(bytes * ((e - de * {{day}}) % {SECOND})), SUM(bytes)
+    FROM placed WHERE ds < de GROUP BY {_BY}, de
+)
+SELECT part, summed.tenant, COALESCE(a.campaign, r.campaign, made_for), COALESCE(a.rendition, ''),
+    COALESCE(a.id, ''), COALESCE(a.spend, 'live'), kind, at, seconds, micros, edge
+FROM summed LEFT JOIN attempts a ON a.id = user_id LEFT JOIN revisions r ON r.id = user_id
 """
 ).format(day=DAY)
 #: Whether anything must be cut at all: a look at uses and settings, none at objects.
-_ANY_SHARED = _WHOSE + "SELECT 1 FROM carried WHERE accounts = 2 UNION ALL SELECT 1 FROM changed LIMIT 1"
+_ANY_SHARED = _WHOSE + "SELECT 1 FROM again WHERE accounts = 2 UNION ALL SELECT 1 FROM changed LIMIT 1"
 _SHARED = (
-    _LYING
-    + """
-SELECT l.id, l.tenant, l.campaign, l.kind, l.bytes, l.created_at, l.purged_at,
-    u.campaign AS user_campaign, u.rendition, u.attempt, u.spend, u.from_at, u.until_at
-FROM lying l LEFT JOIN users u ON u.object = l.id
-WHERE l.accounts = 2 OR l.campaign IN (SELECT campaign FROM changed) ORDER BY l.id
+    _WHOSE.rstrip()
+    + f""", cut AS (
+    SELECT object FROM again WHERE accounts = 2
+    UNION SELECT object FROM moved JOIN object_uses ON user_id = moved.id
+    UNION SELECT o.id FROM changed JOIN objects o ON o.campaign = changed.campaign
+    WHERE NOT EXISTS (
+        SELECT 1 FROM object_uses u WHERE u.object = o.id AND u.user_kind IN ('attempt', 'revision'))
+)
+SELECT o.id, o.tenant, COALESCE(o.campaign, '') AS campaign, o.kind, o.size_bytes AS bytes, o.created_at,
+    o.purged_at, u.campaign AS user_campaign, u.rendition, u.attempt, u.spend, u.from_at, u.until_at
+FROM cut JOIN objects o ON o.id = cut.object LEFT JOIN users u ON u.object = o.id
+WHERE {_LYING} ORDER BY o.id
 """
-).format(day=DAY)
+)
 
 
 def measure(connection: sa.Connection, days: Sequence[date]) -> Iterator[tuple[date, dict[Owner, int]]]:
@@ -108,60 +125,59 @@ def measure(connection: sa.Connection, days: Sequence[date]) -> Iterator[tuple[d
     centers = _cost_centers(connection)
     simple = _simple(connection, edges, centers)
     shared = _shared(connection, edges, centers)
-    lying: dict[Owner, int] = defaultdict(int)
+    lying: dict[int, int] = {}
     for number, day in enumerate(days):
-        found: dict[Owner, int] = defaultdict(int)
-        for owner, change in simple.rises.get(number, ()):
-            lying[owner] += change
-            if not lying[owner]:
-                del lying[owner]
-        for owner, size in lying.items():
-            found[owner] += size * DAY
-        for part in (simple.parts, shared):
-            for owner, amount in part.get(number, {}).items():
-                found[owner] += amount
-        yield day, {owner: amount for owner, amount in found.items() if amount}
+        for one, change in simple.rises.pop(number, {}).items():
+            size = lying.pop(one, 0) + change
+            if size:
+                lying[one] = size
+        amounts = simple.parts.pop(number, {})
+        for one, size in lying.items():
+            amounts[one] = amounts.get(one, 0) + size * DAY
+        owners = simple.owners
+        found = {owners[one]: amount for one, amount in amounts.items() if amount}
+        for owner, amount in shared.get(number, {}).items():
+            found[owner] = found.get(owner, 0) + amount
+        yield day, found
 
 
 @dataclass(frozen=True, slots=True)
 class _Simple:
-    """Parts of days, and changes of what lies through whole ones, by number of the day."""
+    """Parts of days, and changes of what lies through whole ones, by number of the day and of the owner."""
 
-    parts: Mapping[int, Mapping[Owner, int]]
-    rises: Mapping[int, Sequence[tuple[Owner, int]]]
+    owners: Sequence[Owner]
+    parts: dict[int, dict[int, int]]
+    rises: dict[int, dict[int, int]]
 
 
 def _simple(connection: sa.Connection, edges: Sequence[int], centers: _Centers) -> _Simple:
-    parts: dict[int, dict[Owner, int]] = defaultdict(lambda: defaultdict(int))
-    rises: dict[int, list[tuple[Owner, int]]] = defaultdict(list)
-    for (
-        part,
-        tenant,
-        campaign,
-        rendition,
-        attempt,
-        spend,
-        kind,
-        at,
-        seconds,
-        micros,
-        edge,
-    ) in connection.execute(sa.text(_SIMPLE), {"lo": edges[0], "hi": edges[-1]}):
-        center = _center(centers.get(campaign, ()), edges[0])
-        owner = (tenant, campaign, center, rendition, attempt, spend, f"{kind}_byte_seconds")
-        amount = int(seconds) * SECOND + int(micros)
-        if amount:
-            parts[at][owner] += amount
-        if edge:
-            rises[at + 1 if part == 0 else at].append((owner, int(edge) if part == 0 else -int(edge)))
-    return _Simple(parts, rises)
+    numbers: dict[tuple[str, ...], int] = {}
+    owners: dict[Owner, int] = {}
+    parts: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    rises: dict[int, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    found = connection.execution_options(yield_per=FETCHED).execute(
+        sa.text(_SIMPLE), {"lo": edges[0], "hi": edges[-1]}
+    )
+    for block in found.partitions():
+        for part, tenant, campaign, rendition, attempt, spend, kind, at, seconds, micros, edge in block:
+            named = (tenant, campaign, attempt, kind)
+            number = numbers.get(named)
+            if number is None:
+                center = _center(centers.get(campaign, ()), edges[0])
+                owner = (tenant, campaign, center, rendition, attempt, spend, f"{kind}_byte_seconds")
+                number = numbers[named] = owners.setdefault(owner, len(owners))
+            if amount := int(seconds) * SECOND + int(micros):
+                parts[at][number] += amount
+            if edge:
+                rises[at + 1 - part][number] += int(edge) if part == 0 else -int(edge)
+    return _Simple(tuple(owners), parts, rises)
 
 
 def _shared(
     connection: sa.Connection, edges: Sequence[int], centers: _Centers
 ) -> dict[int, dict[Owner, int]]:
     found: dict[int, dict[Owner, int]] = defaultdict(lambda: defaultdict(int))
-    if connection.scalar(sa.text(_ANY_SHARED)) is None:
+    if connection.scalar(sa.text(_ANY_SHARED), {"lo": edges[0]}) is None:
         return found
     rows = connection.execute(sa.text(_SHARED), {"lo": edges[0], "hi": edges[-1]}).all()
     for group in _by_object(rows):

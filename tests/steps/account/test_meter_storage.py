@@ -160,6 +160,22 @@ def test_a_cost_centre_that_changes_within_a_day_cuts_the_day(database: Database
     }
 
 
+def test_a_source_of_two_revisions_of_one_campaign_counts_once(database: Database, campaign: str) -> None:
+    for number in (1, 2):
+        rows.insert(
+            database, schema.revisions,
+            {"id": f"{campaign}/r{number}", "tenant": "northwind", "campaign": campaign, "number": number,
+             "creative": {}, "creative_sha256": "x", "state": "approved", "submit_mode": "auto",
+             "actor": "anna", "created_at": 0},
+        )  # fmt: skip
+    uses = tuple(("revision", f"{campaign}/r{number}", START + number, None) for number in (1, 2))
+    thing(database, "o-1", 10, START, START + 3 * DAY, kind="source", uses=uses, campaign=None)
+
+    meter_storage(database, FEBRUARY.days)
+
+    assert measured(database) == {(campaign, "MKT-1", "", "", "source_byte_seconds"): 30 * DAY}
+
+
 def test_pictures_of_two_attempts_are_split_between_them(database: Database, campaign: str) -> None:
     first, second = video(database, campaign, "r-1"), video(database, campaign, "r-1", 2)
     uses = (("attempt", first, START, None), ("attempt", second, START, None))
