@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import rich
 
-from benchmarks import claims, polling, retention, transitions, usage_logs, whole_product
+from benchmarks import byte_time, claims, polling, retention, transitions, usage_logs, whole_product
 from benchmarks.figures import Figure, table
 
 NAMES = ("transitions", "claims", "polling", "usage", "retention", "product")
-#: What a server must be downloaded for.
-BY_NAME_ALONE = ("opensearch", "s3", "retention-s3")
+#: What a server must be downloaded for, or a database be filled for minutes.
+BY_NAME_ALONE = ("opensearch", "s3", "retention-s3", "bytetime")
 
 
 def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figure]]]:
@@ -28,6 +28,7 @@ def benchmarks(sizes: Sequence[int]) -> Mapping[str, Callable[[], Iterator[Figur
         "polling": polling.benchmark,
         "product": lambda: whole_product.benchmark(sizes),
         "usage": usage_logs.benchmark,
+        "bytetime": byte_time.benchmark,
         "opensearch": _opensearch,
         "s3": _s3,
         "retention": retention.benchmark,
