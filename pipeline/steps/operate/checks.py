@@ -21,7 +21,7 @@ from pipeline.steps.operate.check_ages import SETTLED_SECONDS, attempt_ages, unf
 from pipeline.steps.operate.check_outside import entries_in_index, objects_in_store
 from pipeline.steps.operate.checked import CheckResult, CheckRow, Looked, Offence, Severity
 from pipeline.steps.operate.recover import PlannedItem, recovery_plan
-from pipeline.steps.retain.check_purged import purged_in_store
+from pipeline.steps.retain.check_purged import purged_in_store, receipts_as_written
 from resources.adapters import Adapters
 from resources.database.invariants import INVARIANTS, MOST_ROWS, Invariant, Phase, Snapshot, lay_beside
 from resources.database.invariants import broken_of as rows_that_break
@@ -132,7 +132,7 @@ CHECKS: Mapping[Name, Check] = MappingProxyType(
                 "purged_has_its_receipt", "receipt_is_of_what_was_purged", "receipts_follow_each_other",
                 "marked_by_a_plan",
             ),
-            (purged_in_store,),
+            (purged_in_store, receipts_as_written),
         ),
     }
 )  # fmt: skip

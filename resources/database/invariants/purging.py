@@ -30,7 +30,10 @@ PURGING = (
             WHERE number <> COALESCE(before_number, 0) + 1 OR previous <> COALESCE(before_sha256, '')
             UNION ALL SELECT 'end', 'at ' || h.number || ', found ' || COALESCE(MAX(r.number), 0)
             FROM retention_heads h LEFT JOIN retention_receipts r ON 1 = 1 WHERE h.name = 'receipts'
-            GROUP BY h.number HAVING h.number <> COALESCE(MAX(r.number), 0)""",
+            GROUP BY h.number HAVING h.number <> COALESCE(MAX(r.number), 0)
+            UNION ALL SELECT r.subject, 'the last, and not the known end'
+            FROM retention_heads h JOIN retention_receipts r ON r.number = h.number
+            WHERE h.name = 'receipts' AND r.sha256 <> h.sha256""",
     ),
     Invariant(
         "marked_by_a_plan",

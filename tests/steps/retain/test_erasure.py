@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from pipeline.domain.errors import UnknownSubject
 from pipeline.domain.retention import Scope
+from pipeline.steps.operate.checks import Name, run_check
 from pipeline.steps.retain.approve import approve
 from pipeline.steps.retain.hold import place
 from pipeline.steps.retain.plan import draft_erasure, plan, plan_erasure
@@ -98,7 +99,7 @@ def test_receipts_hold_nothing_personal_and_history_still_says_what_was_made_of_
     assert vault.row(video).sha256 in {body["sha256"] for body in bodies}
 
 
-@pytest.mark.parametrize("harm", ["altered", "removed", "cut", "rewritten"])
+@pytest.mark.parametrize("harm", ["altered", "removed", "cut", "another_end", "rewritten"])
 def test_a_chain_that_was_touched_shows(vault: Vault, harm: str) -> None:
     vault.source()
     vault.pass_days(60)
@@ -118,6 +119,10 @@ def test_a_chain_that_was_touched_shows(vault: Vault, harm: str) -> None:
         if harm in ("removed", "cut"):
             number = 1 if harm == "removed" else 2
             tx.connection.execute(sa.delete(table).where(table.c.number == number))
+        if harm == "another_end":
+            text = last.body.replace('"size_bytes":', '"size_bytes":1')
+            changed = {"body": text, "sha256": digest(text)}
+            tx.connection.execute(sa.update(table).where(table.c.number == 2).values(changed))
         if harm == "rewritten":
             second = last.body.replace(first.sha256, digest(body))
             for number, text, previous in ((1, body, ""), (2, second, digest(body))):
@@ -128,6 +133,8 @@ def test_a_chain_that_was_touched_shows(vault: Vault, harm: str) -> None:
 
     vault.run(touch)
 
+    checked = run_check(vault.retaining().adapters, Name.PURGES)
+    assert (checked.count == 0) is (harm == "rewritten")
     assert not prove(vault.retaining(), first.subject, known=known).holds
     assert prove(vault.retaining(), first.subject).holds is (harm == "rewritten")
 
