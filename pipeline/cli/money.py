@@ -75,7 +75,7 @@ def ledger(month: MonthName, json: Json = False) -> None:
     with opened_database(settings) as database:
         found = month_ledger(database, cards, month)
     if json:
-        emit(_plain(found) | {"shown": found.shown})
+        emit(_plain(found) | {"shown": found.shown, "billed": found.billed})
         return
     totals = [
         (
@@ -107,7 +107,15 @@ def _caption(found: MonthLedger) -> str:
     mark = found.watermark
     closed = f"closed by {mark.closed_by}" if mark.closed_at else f"{mark.status}: provisional"
     cards = ", ".join(found.cards) or "no card"
-    return f"{found.month}, {closed}; {found.shown} {found.currency} by {cards}, {found.line_count} lines."
+    amount = _amount(found.billed, found.shown, found.currency)
+    return f"{found.month}, {closed}; {amount} by {cards}, {found.line_count} lines."
+
+
+def _amount(billed: Decimal, shown: Decimal, currency: str) -> str:
+    """What is billed, as the report says it too, and beside it what is not."""
+    test = shown - billed
+    beside = f" billed and {test} {currency} of test spend" if test else ""
+    return f"{billed} {currency}{beside}"
 
 
 def close(
@@ -137,7 +145,8 @@ def close(
         return
     _show_items(done.checklist, json=False)
     say(
-        f"{month} is closed by {done.by}: {done.shown} {done.currency} over {done.lines} lines;"
+        f"{month} is closed by {done.by}: {_amount(done.billed, done.shown, done.currency)}"
+        f" over {done.lines} lines;"
         f" statement {done.statement_sha256[:12]}"
     )
 
@@ -190,7 +199,10 @@ def invoice(
     card = price_cards(settings).on(month.first_day)
     if card is None:
         raise BadSettings("price_cards", f"no card holds on {month.first_day}", "name a card that does")
-    content = file.read_bytes()
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise BadSettings(str(file), f"cannot be read: {error.strerror}", "name a readable file") from error
     with opened_database(settings) as database:
         found = match_invoice(
             database, content, name=file.name, provider=provider, month=month, currency=card.currency,

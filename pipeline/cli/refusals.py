@@ -91,4 +91,5 @@ def _line(fault: object) -> str:
 
 
 def _joint(error: ReelwrightError | OSError) -> str:
-    return "\nremedy: " if isinstance(error, BadDocument) else "; remedy: "
+    """A remedy after a list has a line of its own: it is not the last item's."""
+    return "\nremedy: " if isinstance(error, BadDocument) or "\n" in str(error) else "; remedy: "

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeVar
 
 from pipeline.domain.periods import Month, Status
+from pipeline.domain.provider_terms import Spend
 from pipeline.domain.rating import Halves, stated
 
 Key = TypeVar("Key", bound=Hashable)
@@ -231,7 +232,17 @@ class MonthLedger:
 
     @property
     def shown(self) -> Decimal:
+        """Live and test together: what the month's lines come to."""
         return sum((total.shown for total in self.totals), Decimal(0))
+
+    @property
+    def billed(self) -> Decimal:
+        return billed(self.totals)
+
+
+def billed(totals: Iterable[Total]) -> Decimal:
+    """The live part of *totals*: what a report calls billed. Test spend is counted and never billed."""
+    return sum((total.shown for total in totals if total.key.spend == Spend.LIVE), Decimal(0))
 
 
 def shown_by_group(

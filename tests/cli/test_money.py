@@ -62,6 +62,7 @@ def test_a_month_goes_from_usage_to_a_closed_statement_and_a_correction(
     assert (open_["shown"], open_["watermark"]["status"]) == ("12.34", "grace")
     assert refused.exit_code == 1
     assert "invoices_matched: " in refused.stderr
+    assert "\nremedy: " in refused.stderr
     assert "reelwright invoice match FILE --provider NAME --month 2026-03" in refused.stderr
     assert (matched["result"]["matched"], matched["result"]["unexplained"]) == (1, "0")
     assert (closed["by"], closed["shown"], closed["lines"]) == ("bea", "12.34", 1)
@@ -89,6 +90,22 @@ def test_tables_for_people_name_the_account_and_what_is_provisional(
     assert "NO" in listed
 
 
+def test_test_spend_is_beside_what_is_billed_and_not_in_it(
+    both: Desk, books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced(both, monkeypatch)
+    books.use(midnight(MARCH.first_day), 500, spend="test")
+    both.run("rate", "2026-03")
+    whole = both.json("ledger", "2026-03")
+    shown = both.run("ledger", "2026-03").stdout
+    accepted = ("--accept", "invoices_matched=none yet")
+    closed = both.run("close", "2026-03", "--as", "bea", *accepted)
+
+    assert (whole["billed"], whole["shown"]) == ("12.34", "17.34")
+    assert "12.34 USD billed and 5.00 USD of test spend by ours-1" in shown
+    assert "closed by bea: 12.34 USD billed and 5.00 USD of test spend over 2 lines" in closed.stdout
+
+
 def test_only_an_approver_of_the_card_closes(
     both: Desk, books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +123,11 @@ def test_only_an_approver_of_the_card_closes(
         (("close", "2026-13"), 2, "is no month"),
         (("close", "2026-03", "--accept", "unpriced"), 2, "write ITEM=WHY"),
         (("close", "2026-03", "--as", "bea", "--accept", "weather=fine"), 1, "is not on the checklist"),
-        (("invoice", "match", "none.csv", "--provider", "local", "--month", "2026-03"), 1, "none.csv"),
+        (
+            ("invoice", "match", "none.csv", "--provider", "local", "--month", "2026-03"),
+            2,
+            "cannot be read: No such",
+        ),
     ],
 )
 def test_what_cannot_be_done_says_why(

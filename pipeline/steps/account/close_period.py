@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from pipeline.domain.errors import NotAllowed
-from pipeline.domain.ledger import Total
+from pipeline.domain.ledger import Total, billed
 from pipeline.domain.periods import Month
 from pipeline.domain.rating import PriceCard, PriceCards
 from pipeline.steps.account.checklist import ITEMS, Item, card_of, checklist
@@ -33,7 +33,8 @@ class Closed:
     month: Month
     by: str
     currency: str
-    shown: Decimal
+    shown: Decimal  #: live and test together
+    billed: Decimal  #: the live part
     exact: Decimal
     lines: int
     statement_sha256: str
@@ -69,8 +70,8 @@ def close_period(
     stated = _statement(month, card, sums, items)
     database.run(partial(close, month=month, stated=stated, by=by, seen=seen))
     return Closed(
-        month, by, stated.currency, Decimal(stated.shown).scaleb(-stated.places), stated.exact, sums.lines,
-        stated.sha256, items,
+        month, by, stated.currency, Decimal(stated.shown).scaleb(-stated.places), billed(stated.totals),
+        stated.exact, sums.lines, stated.sha256, items,
     )  # fmt: skip
 
 
