@@ -167,7 +167,8 @@ def _run(retaining: Retaining, name: str, _said: Mapping[str, Any]) -> Done:
     from pipeline.steps.retain.run import run
 
     ran = run(retaining, name or None)
-    return {"counts": dict(ran.counts), "refused": ran.refused}, not ran.refused
+    said = {"counts": dict(ran.counts), "refused": ran.refused, "grace_days": retaining.policy.grace_days}
+    return said, not ran.refused
 
 
 def _undo(retaining: Retaining, name: str, said: Mapping[str, Any]) -> Done:

@@ -93,7 +93,9 @@ def _approve(done: Approved) -> None:
 
 def _run(done: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{word} {number}" for word, number in sorted(done["counts"].items()))
-    say(counts or "nothing is due")
+    say(counts or "nothing is due: `reelwright retention status` shows what waits for approval or its grace")
+    if done["counts"].get("marked"):
+        say(f"what is marked serves for {done['grace_days']} days more; then the next run purges it")
     for refusal in done["refused"]:
         say(f"not begun: {refusal}")
 

@@ -92,6 +92,18 @@ def test_a_deletion_is_planned_held_approved_undone_and_proven(desk: Desk, vault
 
 
 @pytest.mark.usefixtures("policy")
+def test_a_run_says_how_long_what_it_marked_still_serves(desk: Desk, vault: Vault) -> None:
+    vault.video("r-" + "1" * 32)
+    plan = desk.json("retention", "plan", "--as", "olive")["plan"]
+    desk.json("retention", "approve", plan, "--as", "olive")
+    marked = desk.run("retention", "run").stdout
+    again = desk.run("retention", "run").stdout
+
+    assert f"serves for {WORDS['grace_days']} days more; then the next run purges it" in marked
+    assert "nothing is due: `reelwright retention status`" in again
+
+
+@pytest.mark.usefixtures("policy")
 def test_what_if_and_diff_change_nothing(desk: Desk, vault: Vault, tmp_path: Path) -> None:
     vault.video("r-" + "1" * 32)
     first = desk.json("retention", "plan", "--as", "olive")
