@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -156,18 +157,33 @@ def _delivery(connection: sa.Connection, month: Month) -> Iterator[Item]:
         "delivery_hours", not lacking, "every hour has a line in a delivery log", tuple(_spans(lacking)),
         "reelwright usage read FILE... --keep",
     )  # fmt: skip
-    set_aside = connection.execute(
-        sa.select(delivery_quarantine.c.reason, sa.func.count())
-        .where(delivery_quarantine.c.file.in_([row.id for row in rows]))
-        .group_by(delivery_quarantine.c.reason)
-        .order_by(delivery_quarantine.c.reason)
-    ).all()
     refused = [f"{row.name} refused" for row in rows if row.verdict == "refused"]
-    quarantined = [f"{number} lines {reason}" for reason, number in set_aside]
+    quarantined = [
+        f"{one.number} lines {one.reason}, the first is line {one.line} of {one.name}"
+        for one in _set_aside(connection, [row.id for row in rows])
+    ]
     yield Item(
         "quarantine", not (refused or quarantined), "no line was set aside and no log file refused",
-        (*quarantined, *refused), "reelwright usage read FILE... --json",
+        (*quarantined, *refused), "look at the named lines; deliver refused files again, whole",
     )  # fmt: skip
+
+
+def _set_aside(connection: sa.Connection, files: Sequence[str]) -> Sequence[sa.Row[Any]]:
+    """How many lines of *files* were set aside by each reason, and where the first of them stands."""
+    aside, file = delivery_quarantine.c, delivery_files.c
+    ranked = (
+        sa.select(
+            aside.reason, aside.line, file.name,
+            sa.func.count().over(partition_by=aside.reason).label("number"),
+            sa.func.row_number()
+            .over(partition_by=aside.reason, order_by=(file.name, aside.line))
+            .label("place"),
+        )
+        .join(delivery_files, file.id == aside.file)
+        .where(aside.file.in_(files))
+        .subquery()
+    )  # fmt: skip
+    return connection.execute(sa.select(ranked).where(ranked.c.place == 1).order_by(ranked.c.reason)).all()
 
 
 def _was_shown(connection: sa.Connection, month: Month) -> bool:

@@ -329,7 +329,7 @@ def test_lines_set_aside_and_files_refused_are_named(books: Books) -> None:
         {"file": "half", "line": 4, "tenant": "*", "reason": "bad_time", "field": "time"},
     )  # fmt: skip
 
-    assert missing(books)["quarantine"] == ("2 lines bad_time", "cut.gz refused")
+    assert missing(books)["quarantine"] == ("2 lines bad_time, the first is line 3 of half", "cut.gz refused")
 
 
 def test_nobodys_bytes_over_the_cards_limit_are_named(books: Books) -> None:
