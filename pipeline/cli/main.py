@@ -34,6 +34,10 @@ COMMANDS: Mapping[str, Command] = {
         "history:history",
         "Say what happened: every move, send, look and decision, and every publication by its number.",
     ),
+    "explain": Command(
+        "explain:explain",
+        "Prove from the database alone which inputs and decisions made a video, also after its purge.",
+    ),
     "moderate": Command("moderate:moderate", "Approve or reject a revision's images and copy."),
     "accept": Command("items:accept", "Let a finished video into its slot."),
     "decline": Command("items:decline", "Keep a finished video out of its slot, or take it out."),
