@@ -65,8 +65,8 @@ def _section(heading: str, said: Any) -> Iterator[str]:
         return
     for record in said:
         (_, first), *rest = record.items()
-        words = [f"{name} {_word(value)}" for name, value in rest if _is_said(value)]
-        yield f"  {_word(first)}: {', '.join(words)}"
+        yield f"  {_word(first)}"
+        yield from (f"    {name}: {_word(value)}" for name, value in rest if _is_said(value))
     if not said:
         yield "  none"
 

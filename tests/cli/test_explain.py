@@ -70,7 +70,8 @@ def test_a_video_is_proven_before_its_purge_and_after_it(working: Desk) -> None:
     for kept in ("inputs", "revisions", "moderation", "fingerprint", "sends", "remote_jobs", "acceptance"):
         assert after[kept] == before[kept]
     assert text.splitlines()[1].startswith("provable: yes, because ")
-    assert after["receipts"][0]["sha256"] in text
+    assert f"    sha256: {after['receipts'][0]['sha256']}" in text.splitlines()
+    assert "  none" in text.splitlines()
     assert COPY not in text
 
 
