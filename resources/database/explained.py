@@ -13,7 +13,6 @@ import sqlalchemy as sa
 
 from resources.database.schema import (
     attempts,
-    audit,
     decisions,
     derivatives,
     index_entries,
@@ -68,12 +67,13 @@ def rendition_row(connection: sa.Connection, rendition: str) -> sa.Row[Any]:
     return connection.execute(sa.select(renditions).where(renditions.c.id == rendition)).one()
 
 
-def wanting_revisions(connection: sa.Connection, rendition: str, first: str) -> Rows:
+def wanting_revisions(connection: sa.Connection, campaign: str, rendition: str, first: str) -> Rows:
     """Revisions that wished for it, each with `origin`: made there, or carried from an earlier one."""
     wished = sa.and_(wishes.c.revision == revisions.c.id, wishes.c.rendition == rendition)
     wanted = sa.select(revisions, wishes.c.origin).outerjoin(wishes, wished)
     mine = sa.or_(wishes.c.id.is_not(None), revisions.c.id == first)
-    return connection.execute(wanted.where(mine).order_by(revisions.c.number)).all()
+    here = wanted.where(revisions.c.campaign == campaign, mine)
+    return connection.execute(here.order_by(revisions.c.number)).all()
 
 
 def sources_of(connection: sa.Connection, tenant: str, sha256s: Collection[str]) -> Rows:
@@ -94,18 +94,15 @@ def set_hashes(connection: sa.Connection, revision: str) -> list[str]:
 
 
 def decided(connection: sa.Connection, subjects: Collection[str]) -> Rows:
-    mine = sa.select(decisions).where(decisions.c.subject_id.in_(subjects))
+    """About revisions and attempts; naming the kinds lets their index serve."""
+    kinds = decisions.c.subject_kind.in_(["revision", "attempt"])
+    mine = sa.select(decisions).where(kinds, decisions.c.subject_id.in_(subjects))
     return connection.execute(mine.order_by(decisions.c.id)).all()
 
 
 def attempts_of(connection: sa.Connection, rendition: str) -> Rows:
     mine = sa.select(attempts).where(attempts.c.rendition == rendition)
     return connection.execute(mine.order_by(attempts.c.number)).all()
-
-
-def moves_of(connection: sa.Connection, kind: str, ids: Collection[str]) -> Rows:
-    mine = sa.and_(audit.c.subject_kind == kind, audit.c.subject_id.in_(ids), audit.c.to_state.is_not(None))
-    return connection.execute(sa.select(audit).where(mine).order_by(audit.c.id)).all()
 
 
 def told_of(connection: sa.Connection, ids: Collection[str]) -> tuple[Rows, Rows, Rows]:

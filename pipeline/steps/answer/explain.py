@@ -101,7 +101,7 @@ def explain(connection: sa.Connection, name: str) -> Explanation:
     row = explained.rendition_row(connection, rendition)
     made = explained.attempts_of(connection, rendition)
     ids = [one.id for one in made]
-    wanting = explained.wanting_revisions(connection, rendition, row.first_revision)
+    wanting = explained.wanting_revisions(connection, row.campaign, rendition, row.first_revision)
     sources = explained.sources_of(connection, row.tenant, row.sources)
     owned = explained.objects_of(connection, [one.object for one in made if one.object])
     pictures = explained.derivatives_of(connection, row.tenant, [one.sha256 for one in owned])
