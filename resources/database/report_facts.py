@@ -3,7 +3,8 @@
 Belongs here: the statements. Does not belong here: what is made of them (`pipeline.domain.statement`).
 
 Everything is as it stood at the end of the month, by the ledger's own periods: what is posted or changed
-later must not move the report of a month that was closed. Sums over many months are made by SQL, in billionths.
+later must not move the report of a month that was closed. Sums over many months are made by SQL, in
+billionths.
 """
 
 from __future__ import annotations
