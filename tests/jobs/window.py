@@ -45,9 +45,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def adapters(database: Database, database_url: str, sandbox: Sandbox, home: Path) -> Iterator[Adapters]:
-    opened = connect(
-        Settings(home=home, database_url=SecretStr(database_url), allow_unsafe_database=True)
-    )
+    opened = connect(Settings(home=home, database_url=SecretStr(database_url), allow_unsafe_database=True))
     try:
         yield replace(opened, database=database, sandbox=sandbox)
     finally:
