@@ -193,20 +193,21 @@ def invoice(
     from pipeline.domain.errors import BadSettings
     from pipeline.steps.account.match_invoice import MATCHED as FITS
     from pipeline.steps.account.match_invoice import match_invoice
-    from resources.connect import price_cards
+    from resources.connect import price_cards, provider_terms
 
     settings = acting(as_)
     card = price_cards(settings).on(month.first_day)
     if card is None:
         raise BadSettings("price_cards", f"no card holds on {month.first_day}", "name a card that does")
+    listed = provider_terms(settings)
     try:
         content = file.read_bytes()
     except OSError as error:
         raise BadSettings(str(file), f"cannot be read: {error.strerror}", "name a readable file") from error
     with opened_database(settings) as database:
         found = match_invoice(
-            database, content, name=file.name, provider=provider, month=month, currency=card.currency,
-            actor=settings.actor,
+            database, content, name=file.name, provider=provider, listed=listed, month=month,
+            currency=card.currency, actor=settings.actor,
         )  # fmt: skip
     if json:
         emit(_plain(found))

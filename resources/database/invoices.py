@@ -68,6 +68,11 @@ def references(connection: sa.Connection, provider: str) -> dict[str, str]:
     return found | {row.handle: row.attempt for row in connection.execute(jobs)}
 
 
+def providers_asked(connection: sa.Connection) -> set[str]:
+    """Every provider that an attempt was ever made with, also one that the list names no more."""
+    return set(connection.scalars(sa.select(attempts.c.provider).distinct()))
+
+
 def live_providers(connection: sa.Connection, month: Month) -> dict[str, Decimal]:
     """Providers that made something for money in *month*, with what our books say that it cost."""
     line = ledger_lines.c

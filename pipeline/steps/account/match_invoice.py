@@ -14,7 +14,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -25,7 +25,13 @@ from pipeline.domain.ledger import InvoiceResult
 from pipeline.domain.periods import Month
 from pipeline.domain.rating import exact_sum
 from resources.database.database import Database, Transaction
-from resources.database.invoices import OurAttempt, keep_invoice, our_attempts, references
+from resources.database.invoices import (
+    OurAttempt,
+    keep_invoice,
+    our_attempts,
+    providers_asked,
+    references,
+)
 from resources.database.periods import closed_months
 
 MATCHED, DIFFERENT, THEIRS, OURS = "matched", "different", "only_theirs", "only_ours"
@@ -72,15 +78,28 @@ class Matching:
 
 
 def match_invoice(
-    database: Database, content: bytes, *, name: str, provider: str, month: Month, currency: str, actor: str
+    database: Database,
+    content: bytes,
+    *,
+    name: str,
+    provider: str,
+    listed: Collection[str],
+    month: Month,
+    currency: str,
+    actor: str,
 ) -> Matching:
     """Match *content* (CSV) against what *month* says of *provider*, and keep the result.
 
     The same file again takes the place of its earlier result. Raises BadDocument for a file that cannot be
-    read or is in another currency than *currency*, that of our books, and NotAllowed for a closed month.
+    read or is in another currency than *currency*, that of our books, and NotAllowed for a closed month and
+    for a provider that is neither *listed* nor was ever asked.
     """
     theirs = read_export(content, name=name, currency=currency)
     with database.reading() as connection:
+        known_providers = providers_asked(connection) | set(listed)
+        if provider not in known_providers:
+            problem = f"there is no provider {provider!r}; there are {', '.join(sorted(known_providers))}"
+            raise NotAllowed(f"invoice {name}", problem, "name one of them as `--provider`")
         if month in closed_months(connection):
             raise NotAllowed(f"invoice {name}", f"{month} is closed", "match it before the close")
         known = references(connection, provider)

@@ -354,7 +354,14 @@ def test_an_invoice_that_matches_line_by_line_settles_its_item(books: Books) -> 
     books.use(MARCH.start, 100)
     books.rate(MARCH)
     match_invoice(
-        books.database, INVOICE, name="i.csv", provider="local", month=MARCH, currency="USD", actor="anna"
+        books.database,
+        INVOICE,
+        name="i.csv",
+        provider="local",
+        listed=(),
+        month=MARCH,
+        currency="USD",
+        actor="anna",
     )
 
     assert "invoices_matched" not in missing(books)

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.domain.errors import BadDocument
+from pipeline.domain.errors import BadDocument, NotAllowed
 from pipeline.steps.account.match_invoice import Matching, match_invoice
 from pipeline.steps.account.month import month_ledger
 from resources.database import schema
@@ -30,11 +30,12 @@ def books(database: Database, clock: Clock) -> Books:
     return made
 
 
-def match(books: Books, text: str | bytes, name: str = "invoice.csv") -> Matching:
+def match(books: Books, text: str | bytes, name: str = "invoice.csv", provider: str = "local") -> Matching:
     content = text if isinstance(text, bytes) else text.encode()
     return match_invoice(
-        books.database, content, name=name, provider="local", month=MARCH, currency="USD", actor="anna"
-    )
+        books.database, content, name=name, provider=provider, listed={"runway"}, month=MARCH,
+        currency="USD", actor="anna",
+    )  # fmt: skip
 
 
 EXPORT = """\ufeffID,Cost,Currency,Note
@@ -117,3 +118,14 @@ def test_an_export_that_cannot_be_read_is_refused_whole(
         match(books, text)
 
     assert rows.rows(books.database, schema.invoices) == []
+
+
+def test_an_invoice_of_a_provider_that_nobody_knows_is_refused_and_leaves_nothing(books: Books) -> None:
+    with pytest.raises(NotAllowed, match="there is no provider 'locl'; there are local, runway"):
+        match(books, EXPORT, provider="locl")
+
+    assert rows.rows(books.database, schema.invoices) == []
+
+
+def test_a_listed_provider_may_bill_though_it_was_never_asked(books: Books) -> None:
+    assert match(books, EXPORT, provider="runway").result.only_theirs > 0
