@@ -14,6 +14,7 @@ from pipeline.domain.bucket import Bucket
 from pipeline.domain.errors import StoreConflict, StoreUnavailable
 from resources.object_store.protocol import Bytes, Put
 from resources.object_store.s3 import S3Store
+from resources.object_store.s3_client import ATTEMPTS
 from tests.contracts.object_store import KEY, keys, sha256
 from tests.services.relay import Relay, relaying
 from tests.services.s3.conftest import bare_client
@@ -88,7 +89,9 @@ def test_one_put_survives(
     relay.order(f"PUT {object_of(bucket)}", **trouble)
 
     assert put(store, video) is Put.CREATED
-    assert relay.count(f"PUT {object_of(bucket)}") >= 2  # again, and oftener where the machine is slow
+    # A refusal that comes before the body was heard may be lost with its connection, and is asked for again.
+    assert 2 <= relay.count(f"PUT {object_of(bucket)}") <= ATTEMPTS
+    assert [one.times for one in relay.orders] == [0]
     assert beside.sha256(KEY) == sha256(VIDEO)
     assert put(store, video) is Put.ALREADY_SAME
 
@@ -129,7 +132,7 @@ def test_a_conflict_at_the_end_of_an_upload_begins_a_new_one(
     relay.order(f"POST {object_of(bucket)}?uploadId", answer=head.encode() + CONFLICT)
 
     assert put(store, video) is Put.CREATED
-    assert relay.count(f"POST {object_of(bucket)}?uploads") >= 2
+    assert relay.count(f"POST {object_of(bucket)}?uploads") == 2
     assert beside.sha256(KEY) == sha256(VIDEO)
     assert list(beside.list_temporary()) == []
 
